@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The names of the environment variables that memspy reads, each documented in README.md and
+// memspy(1).
+#ifndef MEMSPY_ENV_H
+#define MEMSPY_ENV_H
+
+// Where the trace goes: a path with the placeholders %p (pid), %e (program), %h (host), %% (%).
+#define MS_ENV_OUT "MEMSPY_OUT"
+// "exact" turns on exact mode; anything else, or nothing, leaves it off.
+#define MS_ENV_KERNEL "MEMSPY_KERNEL"
+// One predicted thread-cache hit in this many is timed (1 to 32768, a power of two; default 16).
+#define MS_ENV_TIMING "MEMSPY_TIMING"
+// Set by the shim for the programs that this one starts: "SESSION:PATH", the trace to join, where
+// SESSION is the session id of the trace's header in hexadecimal.
+#define MS_ENV_TRACE "MEMSPY_TRACE"
+
+#define MS_OUT_DEFAULT "memspy.%e.%p.mspy"
+
+#endif
