@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Owns the configuration. Context: once, at start, in one thread.
+#include "conf.h"
+
+#include "sys.h"
+
+#include <memspy/env.h>
+#include <sys/auxv.h>
+
+struct ms_conf ms_conf;
+
+const char *ms_conf_value(char *const *environment, const char *name)
+{
+    size_t length = ms_sys_length(name);
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}
+
+// What follows the first `part` in text, NULL when it does not occur.
+static const char *after(const char *text, const char *part)
+{
+    size_t length = ms_sys_length(part);
+    for (; text != NULL && *text != '\0'; text++)
+        if (strncmp(text, part, length) == 0)
+            return text + length;
+    return NULL;
+}
+
+static uint8_t read_timing(const char *text)
+{
+    const uint8_t usual = 4;
+    if (text == NULL || *text == '\0')
+        return usual;
+    unsigned value = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at < '0' || *at > '9' || value > 32768) {
+            value = 0;
+            break;
+        }
+        value = value * 10 + (unsigned)(*at - '0');
+    }
+    if (value == 0 || value > 32768 || (value & (value - 1)) != 0) {
+        MS_SAY(MS_ENV_TIMING, "=", text, " is not a power of two from 1 to 32768; using 16");
+        return usual;
+    }
+    return (uint8_t)__builtin_ctz(value);
+}
+
+static bool read_exact(const char *text)
+{
+    if (text == NULL || *text == '\0')
+        return false;
+    if (strcmp(text, "exact") == 0)
+        return true;
+    MS_SAY(MS_ENV_KERNEL, "=", text, " is unknown (known: exact); exact mode stays off");
+    return false;
+}
+
+bool ms_conf_init(char *const *environment)
+{
+    if (getauxval(AT_SECURE) != 0)
+        return false;
+    const char *out = ms_conf_value(environment, MS_ENV_OUT);
+    ms_conf.out_given = out != NULL && *out != '\0';
+    ms_conf.out = ms_conf.out_given ? out : MS_OUT_DEFAULT;
+    ms_conf.join = ms_conf_value(environment, MS_ENV_TRACE);
+    ms_conf.exact = read_exact(ms_conf_value(environment, MS_ENV_KERNEL));
+    ms_conf.timing_log2 = read_timing(ms_conf_value(environment, MS_ENV_TIMING));
+    const char *tunables = ms_conf_value(environment, "GLIBC_TUNABLES");
+    ms_conf.large_tcache = after(tunables, "glibc.malloc.tcache_max=") != NULL;
+    // 0 is off and 1 is madvise alone; what is above sizes heaps by huge pages.
+    const char *huge = after(tunables, "glibc.malloc.hugetlb=");
+    ms_conf.huge_heaps = huge != NULL && *huge != '0' && *huge != '1';
+    return true;
+}

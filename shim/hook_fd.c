@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Hides the trace's descriptor from the program: closing its number fails as closing a number
+// that is not open does, ranges leave it out, and a number that the program asks for by dup2 or
+// dup3 is vacated first. Context: any thread, any time, signal handlers and vfork children
+// included: close must stay async-signal-safe.
+#define _GNU_SOURCE
+#include "real.h"
+#include "sink.h"
+
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+MS_EXPORT int close(int fd)
+{
+    if (fd >= 0 && fd == ms_sink_descriptor() && ms_sink_owns_descriptor()) {
+        errno = EBADF;
+        return -1;
+    }
+    if (ms_real_init())
+        return ms_real.close(fd);
+    long result = ms_sys_close(fd);
+    if (result < 0)
+        errno = (int)-result;
+    return result < 0 ? -1 : 0;
+}
+
+static int real_close_range(unsigned first, unsigned last, int flags)
+{
+    if (ms_real_init() && ms_real.close_range != NULL)
+        return ms_real.close_range(first, last, flags);
+    errno = ENOSYS;
+    return -1;
+}
+
+MS_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    int ours = ms_sink_descriptor();
+    unsigned spared = (unsigned)ours;
+    if (ours < 0 || spared < first || spared > last || !ms_sink_owns_descriptor())
+        return real_close_range(first, last, flags);
+    int result = 0;
+    if (first < spared)
+        result = real_close_range(first, spared - 1, flags);
+    if (result == 0 && spared < last)
+        result = real_close_range(spared + 1, last, flags);
+    return result;
+}
+
+MS_EXPORT void closefrom(int lowest)
+{
+    int ours = ms_sink_descriptor();
+    if (!ms_real_init() || ms_real.closefrom == NULL)
+        return;
+    if (lowest < 0)
+        lowest = 0;
+    if (ours < lowest || !ms_sink_owns_descriptor()) {
+        ms_real.closefrom(lowest);
+        return;
+    }
+    for (int fd = lowest; fd < ours; fd++)
+        ms_real.close(fd);
+    ms_real.closefrom(ours + 1);
+}
+
+MS_EXPORT int dup2(int old, int wanted)
+{
+    if (wanted >= 0 && wanted == ms_sink_descriptor())
+        ms_sink_move_descriptor();
+    if (!ms_real_init())
+        return -1;
+    return ms_real.dup2(old, wanted);
+}
+
+MS_EXPORT int dup3(int old, int wanted, int flags)
+{
+    if (wanted >= 0 && wanted == ms_sink_descriptor())
+        ms_sink_move_descriptor();
+    if (!ms_real_init())
+        return -1;
+    return ms_real.dup3(old, wanted, flags);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Owns the table of executable mappings. It is replaced as a whole under a flag that is only ever
+// tried, never waited for.
+#include "maps.h"
+
+#include "proc.h"
+#include "sys.h"
+
+#include <memspy/columns.h>
+#include <time.h>
+
+#define RANGES 4096
+static struct range {
+    uint64_t start;
+    uint64_t end;
+} ranges[RANGES]; // ascending, as the kernel lists them
+static unsigned range_count;
+static uint32_t busy; // atomic
+static uint64_t read_ns;
+
+static bool covers(uint64_t address)
+{
+    unsigned low = 0, high = range_count;
+    while (low < high) {
+        unsigned middle = low + (high - low) / 2;
+        if (address < ranges[middle].start)
+            high = middle;
+        else if (address >= ranges[middle].end)
+            low = middle + 1;
+        else
+            return true;
+    }
+    return false;
+}
+
+bool ms_maps_need_reading(const struct ms_encoder *encoder)
+{
+    bool needed = false;
+    if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0)
+        return false;
+    for (uint64_t i = 0; i < encoder->signatures && !needed; i++) {
+        uint64_t caller = encoder->entry[encoder->place[i]].caller;
+        needed = caller != 0 && !covers(caller);
+    }
+    if (needed)
+        needed = ms_sys_nanoseconds(CLOCK_MONOTONIC) - read_ns > 100000000u;
+    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+    return needed;
+}
+
+struct reading {
+    struct ms_writer *out;
+    uint64_t last_end;
+    unsigned count;
+};
+
+static void add(void *context, const struct ms_proc_mapping *m)
+{
+    struct reading *r = context;
+    size_t length = ms_sys_length(m->path);
+    if (r->count == RANGES || (size_t)(r->out->end - r->out->at) < length + 4 * MS_VARINT_MAX)
+        return;
+    ranges[r->count++] = (struct range){m->start, m->end};
+    ms_put_varint(r->out, m->start - r->last_end);
+    ms_put_varint(r->out, m->end - m->start);
+    ms_put_varint(r->out, m->offset);
+    ms_put_varint(r->out, length);
+    ms_put_bytes(r->out, m->path, length);
+    r->last_end = m->end;
+}
+
+void ms_maps_read(struct ms_writer *out)
+{
+    struct reading r = {out, 0, 0};
+    uint8_t *begin = out->at, count[MS_VARINT_MAX];
+    struct ms_writer number = {count, count + sizeof count, false};
+    if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0)
+        return;
+    ms_proc_mappings(add, &r);
+    // The number of mappings comes first but is known last.
+    ms_put_varint(&number, r.count);
+    size_t size = (size_t)(number.at - count);
+    if (size <= (size_t)(out->end - out->at)) {
+        memmove(begin + size, begin, (size_t)(out->at - begin));
+        memcpy(begin, count, size);
+        out->at += size;
+    }
+    range_count = r.count;
+    read_ns = ms_sys_nanoseconds(CLOCK_MONOTONIC);
+    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}

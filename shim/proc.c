@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Owns the reading of /proc. Context: any, but it makes system calls and uses 6 KiB of stack, so
+// it is kept off the hot path.
+#include "proc.h"
+
+#include "sys.h"
+
+#include <fcntl.h>
+
+size_t ms_proc_read(const char *path, char *buffer, size_t size)
+{
+    size_t used = 0;
+    int fd = ms_sys_open(path, O_RDONLY, 0);
+    while (fd >= 0 && used + 1 < size) {
+        long done = ms_sys_read(fd, buffer + used, size - 1 - used);
+        if (done <= 0)
+            break;
+        used += (size_t)done;
+    }
+    if (fd >= 0)
+        ms_sys_close(fd);
+    buffer[used] = '\0';
+    return used;
+}
+
+static const char *read_number(const char *at, unsigned radix, uint64_t *number)
+{
+    *number = 0;
+    for (;; at++) {
+        unsigned digit = *at >= '0' && *at <= '9'   ? (unsigned)(*at - '0')
+                         : *at >= 'a' && *at <= 'f' ? (unsigned)(*at - 'a') + 10
+                                                    : radix;
+        if (digit >= radix)
+            return at;
+        *number = *number * radix + digit;
+    }
+}
+
+// A numeric field of /proc/self/stat, numbered from 1 as in proc(5). 0 when unknown.
+static uint64_t stat_field(int wanted)
+{
+    char stat[1024];
+    size_t size = ms_proc_read("/proc/self/stat", stat, sizeof stat);
+    // The second field is the command in parentheses and may itself hold blanks and parentheses.
+    const char *at = stat + size;
+    while (at > stat && *at != ')')
+        at--;
+    if (at == stat)
+        return 0;
+    for (int field = 2; field < wanted; field++) {
+        while (*at != ' ' && *at != '\0')
+            at++;
+        at += *at == ' ';
+    }
+    uint64_t value;
+    read_number(at, 10, &value);
+    return value;
+}
+
+uint64_t ms_proc_birth(void)
+{
+    return stat_field(22);
+}
+
+uintptr_t ms_proc_heap_begin(void)
+{
+    return stat_field(47);
+}
+
+void ms_proc_exe(char *buffer, size_t size)
+{
+    long length = ms_sys_read_link("/proc/self/exe", buffer, size - 1);
+    buffer[length > 0 ? length : 0] = '\0';
+}
+
+// start-end perms offset dev inode path
+static bool parse_mapping(const char *line, struct ms_proc_mapping *m)
+{
+    line = read_number(line, 16, &m->start);
+    line = read_number(line + (*line == '-'), 16, &m->end);
+    if (*line != ' ' || ms_sys_length(line) < 6 || line[3] != 'x')
+        return false;
+    line = read_number(line + 6, 16, &m->offset);
+    while (*line != '/' && *line != '[' && *line != '\0')
+        line++;
+    m->path = line;
+    return *line != '\0';
+}
+
+void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping *m), void *context)
+{
+    char buffer[6144];
+    size_t held = 0;
+    int fd = ms_sys_open("/proc/self/maps", O_RDONLY, 0);
+    for (; fd >= 0;) {
+        long done = ms_sys_read(fd, buffer + held, sizeof buffer - 1 - held);
+        if (done <= 0)
+            break;
+        held += (size_t)done;
+        buffer[held] = '\0';
+        char *line = buffer, *end;
+        while ((end = strchr(line, '\n')) != NULL) {
+            struct ms_proc_mapping mapping;
+            *end = '\0';
+            if (parse_mapping(line, &mapping))
+                visit(context, &mapping);
+            line = end + 1;
+        }
+        held -= (size_t)(line - buffer);
+        memmove(buffer, line, held);
+        if (held + 1 >= sizeof buffer)
+            held = 0; // a longer line than any path allows
+    }
+    if (fd >= 0)
+        ms_sys_close(fd);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Readers of /proc/self. Raw system calls into the caller's buffers; nothing allocates. A file
+// that cannot be read yields an empty result.
+#ifndef MEMSPY_PROC_H
+#define MEMSPY_PROC_H
+
+#include <memspy/base.h>
+
+// Reads a whole small file, at most size - 1 bytes, and terminates it. Returns the bytes read.
+size_t ms_proc_read(const char *path, char *buffer, size_t size);
+
+// Field 22 of /proc/self/stat: when the process was started, in clock ticks since boot. It stays
+// the same across exec. 0 when unknown.
+uint64_t ms_proc_birth(void);
+
+// Field 47 of /proc/self/stat: the address at which the heap that brk extends begins. 0 when
+// unknown.
+uintptr_t ms_proc_heap_begin(void);
+
+// The path of the running program, terminated; empty when unknown.
+void ms_proc_exe(char *buffer, size_t size);
+
+// Calls `visit` for each executable mapping of a file in /proc/self/maps.
+struct ms_proc_mapping {
+    uint64_t start;
+    uint64_t end;
+    uint64_t offset; // in the file
+    const char *path;
+};
+void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping *m), void *context);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Owns the table of real functions and the bootstrap pool, and makes the only calls of dlsym.
+//
+// dlsym may call malloc, calloc and free (its error buffer), and other preloaded libraries may call
+// us before any constructor ran. While the table is not ready the pool serves: a bump allocator
+// over static memory, safe in threads by one atomic add, each block with its size before it so
+// that realloc can copy it out. Context: any thread, before start; never in a signal handler first.
+#define _GNU_SOURCE
+#include "real.h"
+
+#include <dlfcn.h>
+
+struct ms_real ms_real;
+bool ms_real_known;
+uint64_t ms_boot_calls;
+
+static bool looking;
+
+static void look_up(void)
+{
+#define LOOK_UP(result, name, parameters)                                                          \
+    ms_real.name = (__typeof__(ms_real.name))(uintptr_t)dlsym(RTLD_NEXT, #name);
+    MS_REAL_FUNCTIONS (LOOK_UP)
+#undef LOOK_UP
+        dlerror(); // a name that libc lacks is no error of the program's
+}
+
+bool ms_real_init(void)
+{
+    if (ms_real_ready())
+        return true;
+    bool expected = false;
+    if (!__atomic_compare_exchange_n(
+                &looking, &expected, true, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    look_up();
+    bool found = ms_real.malloc != NULL && ms_real.free != NULL && ms_real.calloc != NULL &&
+                 ms_real.realloc != NULL;
+    __atomic_store_n(&ms_real_known, found, __ATOMIC_RELEASE);
+    __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
+    return found;
+}
+
+void *ms_real_symbol(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+_Alignas(64) char ms_boot_pool[MS_BOOT_SIZE];
+static size_t pool_used;
+
+void *ms_boot_alloc(size_t size, size_t align)
+{
+    const size_t unit = 16;
+    if (size > MS_BOOT_SIZE || align > MS_BOOT_SIZE)
+        return NULL;
+    if (align < unit)
+        align = unit;
+    size_t room = ms_align_up(size, unit) + unit + (align - unit);
+    size_t at = __atomic_fetch_add(&pool_used, room, __ATOMIC_RELAXED);
+    if (at > MS_BOOT_SIZE - room)
+        return NULL;
+    char *block = (char *)(uintptr_t)ms_align_up((uintptr_t)ms_boot_pool + at + unit, align);
+    memcpy(block - sizeof size, &size, sizeof size);
+    return block;
+}
+
+size_t ms_boot_size(const void *block)
+{
+    size_t size;
+    memcpy(&size, (const char *)block - sizeof size, sizeof size);
+    return size;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// The real functions: the next definition of each hooked name after ours, found with the shim's
+// only dlsym. Until they are known (dlsym itself may allocate), the bootstrap pool serves.
+#ifndef MEMSPY_REAL_H
+#define MEMSPY_REAL_H
+
+#include <memspy/base.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/types.h>
+
+// X(result, name, parameters). A function that libc lacks is NULL, and its hook says ENOSYS or
+// falls back, as the hook's comment states.
+#define MS_REAL_FUNCTIONS(X)                                                                       \
+    X(void *, malloc, (size_t))                                                                    \
+    X(void *, calloc, (size_t, size_t))                                                            \
+    X(void *, realloc, (void *, size_t))                                                           \
+    X(void *, memalign, (size_t, size_t))                                                          \
+    X(void *, aligned_alloc, (size_t, size_t))                                                     \
+    X(int, posix_memalign, (void **, size_t, size_t))                                              \
+    X(void *, valloc, (size_t))                                                                    \
+    X(void *, pvalloc, (size_t))                                                                   \
+    X(size_t, malloc_usable_size, (void *))                                                        \
+    X(int, malloc_trim, (size_t))                                                                  \
+    X(void, free, (void *))                                                                        \
+    X(void, free_sized, (void *, size_t))                                                          \
+    X(void, free_aligned_sized, (void *, size_t, size_t))                                          \
+    X(void *, mmap, (void *, size_t, int, int, int, off_t))                                        \
+    X(int, munmap, (void *, size_t))                                                               \
+    X(void *, mremap, (void *, size_t, size_t, int, ...))                                          \
+    X(int, brk, (void *))                                                                          \
+    X(void *, sbrk, (intptr_t))                                                                    \
+    X(int, madvise, (void *, size_t, int))                                                         \
+    X(int, execve, (const char *, char *const[], char *const[]))                                   \
+    X(int, execvpe, (const char *, char *const[], char *const[]))                                  \
+    X(int, execveat, (int, const char *, char *const[], char *const[], int))                       \
+    X(int, fexecve, (int, char *const[], char *const[]))                                           \
+    X(int, posix_spawn,                                                                            \
+            (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, \
+                    char *const[], char *const[]))                                                 \
+    X(int, posix_spawnp,                                                                           \
+            (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, \
+                    char *const[], char *const[]))                                                 \
+    X(void, _exit, (int))                                                                          \
+    X(void, quick_exit, (int))                                                                     \
+    X(int, sigprocmask, (int, const sigset_t *, sigset_t *))                                       \
+    X(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))                                   \
+    X(int, sigaction, (int, const struct sigaction *, struct sigaction *))                         \
+    X(int, close, (int))                                                                           \
+    X(void, closefrom, (int))                                                                      \
+    X(int, close_range, (unsigned, unsigned, int))                                                 \
+    X(int, dup2, (int, int))                                                                       \
+    X(int, dup3, (int, int, int))
+
+struct ms_real {
+#define MS_REAL_MEMBER(result, name, parameters) result(*name) parameters;
+    MS_REAL_FUNCTIONS (MS_REAL_MEMBER)
+#undef MS_REAL_MEMBER
+};
+
+// Read-only once ms_real_ready() is true. Unit tests put their own functions here.
+extern MS_HIDDEN struct ms_real ms_real;
+extern MS_HIDDEN bool ms_real_known;
+
+// Whether the real functions are known.
+MS_INLINE bool ms_real_ready(void)
+{
+    return __atomic_load_n(&ms_real_known, __ATOMIC_ACQUIRE);
+}
+
+// Looks the real functions up. Returns whether they are known; false while another call of it, in
+// this thread further up or in another thread, is at work.
+bool ms_real_init(void);
+
+// Looks up any other symbol, for instance libc's break. NULL when there is none.
+void *ms_real_symbol(const char *name);
+
+// The bootstrap pool. Blocks are never given back; free ignores them and realloc copies out.
+// Returns NULL when the pool, MS_BOOT_SIZE bytes, is used up.
+#define MS_BOOT_SIZE 65536
+void *ms_boot_alloc(size_t size, size_t align);
+extern MS_HIDDEN char ms_boot_pool[MS_BOOT_SIZE];
+MS_INLINE bool ms_boot_owns(const void *block)
+{
+    return MS_UNLIKELY((uintptr_t)block - (uintptr_t)ms_boot_pool < MS_BOOT_SIZE);
+}
+size_t ms_boot_size(const void *block);
+// Calls that the pool or the real functions served before recording could begin.
+extern MS_HIDDEN uint64_t ms_boot_calls;
+
+#endif

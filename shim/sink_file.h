@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// What sink.c and sink_open.c share: which file the trace is. No other file includes this.
+#ifndef MEMSPY_SINK_FILE_H
+#define MEMSPY_SINK_FILE_H
+
+#include "conf.h"
+#include "sink.h"
+
+// A session id in hexadecimal.
+#define MS_SESSION_DIGITS (2 * (int)sizeof(((struct ms_file_header *)0)->session))
+
+struct ms_sink_file {
+    char join[MS_PATH_MAX + 64]; // SESSION, a colon, the absolute path
+    int descriptor;              // atomic; -1 when there is none
+    uint64_t device;             // with inode: what the descriptor must refer to
+    uint64_t inode;
+};
+
+extern struct ms_sink_file ms_sink_file;
+
+// Copies fd to a number out of the program's way and closes the original; fd itself when there is
+// none.
+int ms_sink_move_up(int fd);
+
+#endif

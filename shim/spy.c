@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+// Owns the life of the process and its threads as memspy sees it: start, the child that notices
+// itself, attaching and detaching of threads, sealing, the end. The hot path is inline in spy.h.
+//
+// Invariants. A thread writes only to its own live block. A process's word is its index plus one
+// while it records; it is wiped in every child, however made, so that no child takes itself for
+// its parent. Sealing and attaching run with all signals blocked, in state MS_SPY: a hooked call
+// that enters then (none but a second thread's can) forwards. errno is never touched: system calls
+// are raw, and of libc only functions that report by their result are called.
+#define _GNU_SOURCE
+#include "spy.h"
+
+#include "conf.h"
+#include "env.h"
+#include "kernel.h"
+#include "maps.h"
+#include "pack.h"
+#include "process.h"
+#include "real.h"
+#include "sink.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+union ms_wiped_page ms_wiped_page __attribute__((aligned(65536)));
+uint8_t ms_spy_timing_log2;
+uint8_t ms_spy_tick_shift;
+
+static bool started;      // this image has begun to record, in this process or an ancestor
+static uint32_t self;     // index of this process, or of the parent until a child noticed
+static pthread_key_t key; // its destructor ends a thread's recording
+static bool key_made;
+
+static uint64_t now_units(void)
+{
+    return ms_sys_ticks() >> ms_spy_tick_shift;
+}
+
+// --- sealing -----------------------------------------------------------------------------------
+
+// Recording ends for good, with one line. What is recorded stays.
+static void stop(const char *why)
+{
+    if (__atomic_exchange_n(&ms_wiped.word, MS_WORD_OFF, __ATOMIC_ACQ_REL) != MS_WORD_OFF)
+        MS_SAY("recording of process ", ms_process_pid_text(), " stops: ", why, " (",
+                ms_sink_path(), ")");
+}
+
+static void write_modules(struct ms_pack *pack)
+{
+    struct ms_writer out = {ms_pack_raw(pack), ms_pack_raw(pack) + MS_PACK_RAW, false};
+    ms_maps_read(&out);
+    if (out.at == ms_pack_raw(pack))
+        return;
+    struct ms_block *block = ms_pack_bytes(pack, (size_t)(out.at - ms_pack_raw(pack)));
+    if (block == NULL)
+        return;
+    block->type = MS_BLOCK_MODULES;
+    block->process = self;
+    ms_sink_write(block);
+}
+
+// Writes the first `used` slots of the thread's buffer as a sealed block.
+static bool write_events(
+        struct ms_thread *thread, const uint64_t *slots, uint32_t used, struct ms_pack *pack)
+{
+    uint64_t begin = ms_sys_ticks();
+    uint64_t base = thread->live->base;
+    struct ms_encoder *encoder = ms_pack_encoder(pack, base);
+    struct ms_counters *counters = &thread->counters;
+    uint64_t *tally = thread->live->tally;
+    tally[MS_TALLY_LOST] +=
+            ms_ring_encode(slots, used, base, encoder, counters, ms_process_floor());
+    tally[MS_TALLY_SEALS]++;
+    memcpy(counters->tally, tally, sizeof counters->tally);
+    bool new_modules = ms_maps_need_reading(encoder);
+    struct ms_block *block = ms_pack_columns(pack, base, counters);
+    if (block == NULL)
+        return false;
+    block->type = MS_BLOCK_EVENTS;
+    block->process = thread->process;
+    block->thread = thread->index;
+    block->sequence = thread->sequence;
+    block->events = (uint32_t)encoder->events;
+    if (ms_sink_write(block) != 0)
+        return false;
+    if (new_modules)
+        write_modules(pack);
+    tally[MS_TALLY_SEAL_TICKS] += ms_sys_ticks() - begin;
+    return true;
+}
+
+// Empties the buffer for events that start at `base` units or later. Signals are blocked. False
+// when recording had to stop; the events then stay in the live block.
+static bool seal(struct ms_tls *t, uint64_t base)
+{
+    struct ms_thread *thread = t->thread;
+    uint32_t used = t->used < t->limit ? t->used : t->limit;
+    struct ms_pack *pack = ms_pack_take();
+    if (pack == NULL) {
+        stop("no memory");
+        return false;
+    }
+    bool written = write_events(thread, t->slots, used, pack);
+    ms_pack_give(pack);
+    if (!written) {
+        stop("no space left for the trace, or it is gone");
+        return false;
+    }
+    // The slots are cleared before the number changes: until then a reader takes the sealed block.
+    memset(t->slots, 0, (size_t)used * MS_SLOT_BYTES);
+    thread->live->base = base;
+    __atomic_store_n(&thread->live->sequence, ++thread->sequence, __ATOMIC_RELEASE);
+    t->base = base;
+    t->used = 0;
+    return true;
+}
+
+// --- threads -----------------------------------------------------------------------------------
+
+static bool give_buffer(struct ms_thread *thread, uint64_t base)
+{
+    struct ms_live *live = ms_sink_take_live();
+    if (live == NULL)
+        return false;
+    live->sequence = ++thread->sequence;
+    live->base = base;
+    memcpy(live->tally, thread->counters.tally, sizeof live->tally);
+    live->tid = (uint32_t)ms_sys_tid();
+    __atomic_store_n(
+            &live->owner, (uint64_t)thread->process << 32 | thread->index, __ATOMIC_RELEASE);
+    thread->live = live;
+    return true;
+}
+
+// The thread's own memory, kept across an exec that failed; in the child of a fork the parent's
+// copy begins anew.
+static struct ms_thread *own_memory(struct ms_tls *t)
+{
+    struct ms_thread *thread = t->thread;
+    if (thread == NULL)
+        thread = ms_sys_map(sizeof *thread);
+    else if (thread->process != self)
+        memset(thread, 0, sizeof *thread);
+    if (thread != NULL && thread->process == 0) {
+        thread->process = self;
+        thread->index = ms_sink_new_thread();
+    }
+    return thread;
+}
+
+static bool attach_thread(struct ms_tls *t)
+{
+    uint64_t base = now_units();
+    t->thread = own_memory(t);
+    if (t->thread == NULL || !give_buffer(t->thread, base)) {
+        __atomic_fetch_add(&ms_sink_header->lost_threads, 1, __ATOMIC_RELAXED);
+        stop("no space left for the trace");
+        return false;
+    }
+    t->slots = (uint64_t *)(t->thread->live + 1);
+    t->used = 0;
+    t->limit = MS_LIVE_SLOTS;
+    t->base = base;
+    t->countdown = 0;
+    t->random = (uint32_t)base * 2654435761u;
+    ms_kernel_attach(t);
+    if (key_made)
+        pthread_setspecific(key, t->thread);
+    t->owner = self;
+    return true;
+}
+
+// Seals what the thread has and gives its live block back. The thread may attach again.
+static void park(struct ms_tls *t)
+{
+    if (t->owner != self || !ms_spy_attached(t) || !seal(t, t->base))
+        return;
+    t->owner = 0;
+    memcpy(t->thread->counters.tally, t->thread->live->tally, sizeof t->thread->live->tally);
+    ms_sink_give_live(t->thread->live);
+    t->thread->live = NULL;
+}
+
+// A destructor of thread-specific data. Others may still allocate and free after it, so it asks
+// to be run again until the last round that libc makes (pthread_key_create(3)).
+static void thread_exit(void *value)
+{
+    struct ms_tls *t = &ms_tls;
+    struct ms_thread *thread = value;
+    if (t->thread != thread || !ms_spy_attached(t))
+        return;
+    if (++thread->rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        pthread_setspecific(key, thread);
+        return;
+    }
+    struct ms_sys_signals signals = ms_sys_block_signals();
+    t->place.state = MS_SPY;
+    park(t);
+    t->thread = NULL;
+    t->owner = 0;
+    ms_sys_unmap(thread, sizeof *thread);
+    t->place.state = MS_IDLE;
+    ms_sys_restore_signals(signals);
+}
+
+// --- processes ---------------------------------------------------------------------------------
+
+static bool write_process(enum ms_origin origin, uint32_t parent)
+{
+    struct ms_pack *pack = ms_pack_take();
+    if (pack == NULL)
+        return false;
+    struct ms_writer out = {ms_pack_raw(pack), ms_pack_raw(pack) + MS_PACK_RAW, false};
+    ms_process_describe(&out, origin, parent);
+    struct ms_block *block = ms_pack_bytes(pack, (size_t)(out.at - ms_pack_raw(pack)));
+    bool written = false;
+    if (block != NULL) {
+        block->type = MS_BLOCK_PROCESS;
+        block->process = self;
+        written = ms_sink_write(block) == 0;
+    }
+    if (written && origin != MS_ORIGIN_FORK)
+        write_modules(pack);
+    ms_pack_give(pack);
+    return written;
+}
+
+static void at_exit(int status, void *unused)
+{
+    (void)unused;
+    ms_spy_end(MS_END_EXIT, status, NULL);
+}
+
+static void record_kernel(struct ms_event *e)
+{
+    struct ms_tls *t = &ms_tls;
+    struct ms_call call = {
+            .tls = t, .start = e->start, .cost = e->cost, .outer = MS_REAL, .timed = true};
+    t->place.state = MS_SPY;
+    ms_spy_record(&call, e);
+    t->place.state = MS_REAL;
+}
+
+static bool open_trace(enum ms_origin *origin)
+{
+    *origin = MS_ORIGIN_EXEC;
+    if (ms_conf.join != NULL && ms_sink_join(ms_conf.join)) {
+        ms_sys_clock = ms_sink_header->clock;
+        return true;
+    }
+    *origin = MS_ORIGIN_INITIAL;
+    ms_sys_clock_init();
+    return ms_sink_create(ms_conf.out, ms_conf.out_given, ms_conf_value(environ, "TMPDIR"));
+}
+
+static bool start(uint64_t counter, uint64_t nanoseconds)
+{
+    enum ms_origin origin;
+    started = true;
+    if (!ms_conf_init(environ) || !open_trace(&origin))
+        return false;
+    ms_spy_timing_log2 = ms_conf.timing_log2;
+    ms_spy_tick_shift = (uint8_t)ms_sink_header->tick_shift;
+    self = ms_sink_new_process();
+    // Registered before any other handler, so run after all of them, when the status is known.
+    on_exit(at_exit, NULL);
+    key_made = pthread_key_create(&key, thread_exit) == 0;
+    ms_path_init(ms_conf.large_tcache, !ms_conf.huge_heaps);
+    ms_process_measure();
+    if (ms_conf.exact)
+        ms_kernel_init(record_kernel);
+    ms_env_install(ms_sink_join_value());
+    ms_process_started(counter, nanoseconds);
+    return write_process(origin, 0);
+}
+
+static bool become_child(uint64_t counter, uint64_t nanoseconds)
+{
+    uint32_t parent = self;
+    self = ms_sink_new_process();
+    ms_pack_after_fork();
+    ms_process_started(counter, nanoseconds);
+    return write_process(MS_ORIGIN_FORK, parent);
+}
+
+// The process starts, or notices that it is a child. One thread does it, the others wait a little.
+static void begin_process(void)
+{
+    uint64_t counter = ms_sys_counter(), nanoseconds = ms_sys_nanoseconds(CLOCK_MONOTONIC);
+    if (__atomic_exchange_n(&ms_wiped.busy, 1, __ATOMIC_ACQUIRE) != 0) {
+        for (int i = 0; i < 1000 && ms_wiped.word == MS_WORD_NONE; i++)
+            ms_sys_yield();
+        return;
+    }
+    if (__atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE) == MS_WORD_NONE) {
+        ms_sys_advise(&ms_wiped_page, sizeof ms_wiped_page, MADV_WIPEONFORK);
+        bool on = !started ? start(counter, nanoseconds)
+                           : ms_sink_header != NULL && become_child(counter, nanoseconds);
+        ms_wiped.pid = ms_sys_pid();
+        __atomic_store_n(&ms_wiped.word, on ? self + 1 : MS_WORD_OFF, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&ms_wiped.busy, 0, __ATOMIC_RELEASE);
+}
+
+// --- the door ----------------------------------------------------------------------------------
+
+static bool attach(struct ms_tls *t)
+{
+    if (ms_wiped.word == MS_WORD_NONE)
+        begin_process();
+    uint32_t word = __atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE);
+    return word != MS_WORD_NONE && word != MS_WORD_OFF && attach_thread(t);
+}
+
+bool ms_spy_attach(struct ms_tls *t)
+{
+    if (ms_wiped.word == MS_WORD_OFF) {
+        ms_sink_lost(1);
+        return false;
+    }
+    // Before libc has its environment nothing can begin; inside memspy nothing may.
+    if (t->place.state == MS_SPY || !ms_real_ready() || environ == NULL) {
+        ms_boot_calls++;
+        return false;
+    }
+    uint8_t outer = t->place.state;
+    struct ms_sys_signals signals = ms_sys_block_signals();
+    t->place.state = MS_SPY;
+    bool attached = attach(t);
+    t->place.state = outer;
+    ms_sys_restore_signals(signals);
+    return attached;
+}
+
+void ms_spy_record_slow(struct ms_call *c, const struct ms_event *e)
+{
+    struct ms_tls *t = c->tls;
+    if (!ms_spy_attached(t)) {
+        t->place.state = MS_REAL;
+        if (!ms_spy_attach(t))
+            return;
+    } else if (c->outer == MS_SPY) {
+        // A signal handler between another call's taking of a slot and its filling: the buffer
+        // cannot be sealed now.
+        t->thread->live->tally[MS_TALLY_LOST]++;
+        return;
+    }
+    struct ms_sys_signals signals = ms_sys_block_signals();
+    t->place.state = MS_SPY;
+    uint64_t *slot = ms_ring_take(t, e);
+    if (slot == NULL && seal(t, e->attr & MS_ATTR_TIMED ? e->start : now_units()))
+        slot = ms_ring_take(t, e);
+    if (slot != NULL)
+        ms_slot_store(slot, e, t->base);
+    else
+        ms_sink_lost(1);
+    ms_sys_restore_signals(signals);
+}
+
+void ms_spy_tally(struct ms_call *c, enum ms_tally what)
+{
+    if (ms_spy_attached(c->tls))
+        c->tls->thread->live->tally[what]++;
+}
+
+static void write_end(unsigned how, int status, const char *path)
+{
+    struct ms_pack *pack = ms_pack_take();
+    if (pack == NULL)
+        return;
+    struct ms_writer out = {ms_pack_raw(pack), ms_pack_raw(pack) + MS_PACK_RAW, false};
+    ms_process_describe_end(&out, how, status, path);
+    struct ms_block *block = ms_pack_bytes(pack, (size_t)(out.at - ms_pack_raw(pack)));
+    if (block != NULL) {
+        block->type = MS_BLOCK_END;
+        block->process = self;
+        ms_sink_write(block);
+    }
+    ms_pack_give(pack);
+}
+
+void ms_spy_end(unsigned how, int status, const char *path)
+{
+    struct ms_tls *t = &ms_tls;
+    uint32_t word = __atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE);
+    bool foreign = word != MS_WORD_NONE && ms_wiped.pid != ms_sys_pid();
+    if (word == MS_WORD_OFF || foreign || !started)
+        return;
+    uint8_t outer = t->place.state;
+    if (word == MS_WORD_NONE && !ms_spy_attach(t))
+        return;
+    struct ms_sys_signals signals = ms_sys_block_signals();
+    t->place.state = MS_SPY;
+    if (outer != MS_SPY && how != MS_END_EXEC_FAILED)
+        park(t);
+    write_end(how, status, path);
+    t->place.state = outer;
+    ms_sys_restore_signals(signals);
+}
+
+// The first constructor: everything before it that calls a hook has started recording already.
+__attribute__((constructor(101))) static void load(void)
+{
+    if (ms_real_init() && !ms_spy_attached(&ms_tls))
+        ms_spy_attach(&ms_tls);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// The only door for hooks. A hook asks ms_spy_enter whether this call is to be recorded, brackets
+// the real call with ms_spy_before and ms_spy_after, and hands the event to ms_spy_record.
+//
+// File map of the shim:
+//   hook_alloc hook_map hook_proc hook_fd   the exported functions, nothing else is exported
+//   spy        the life of processes and threads, sealing; spy.h: the hot path
+//   ring       a thread's buffer; its encoding        sink, sink_open   the trace file
+//   path, path_probe   by which path glibc served a call
+//   kernel     exact mode                             maps   executable mappings
+//   pack       zstd and working memory                env    the environment of programs started
+//   proc       /proc                                  conf   the configuration
+//   tls        the thread-local object                real   the real functions, bootstrap pool
+//   sys        system calls, clock, stderr
+//
+// The life of one malloc: hook_alloc's malloc finds its thread attached (one compare), looks at
+// the head of the thread cache's bin, calls the real malloc with or without reading the clock
+// around it, tells the path from what changed, and stores one 32-byte slot into its live block, a
+// shared mapping of the trace: from then on no death of the process can take the event away. When
+// the live block is full, its events are turned into columns, compressed and written.
+#ifndef MEMSPY_SPY_H
+#define MEMSPY_SPY_H
+
+#include "path.h"
+#include "ring.h"
+
+// What every process must have of its own: wiped to zero in the child of a fork, whoever made it
+// (MADV_WIPEONFORK), so that a child notices by itself that it is new.
+struct ms_wiped {
+    uint32_t word; // atomic: index of this process plus one while recording; else see below
+    uint32_t busy; // atomic: a thread is at work in ms_spy_attach
+    int32_t pid;   // of this process, to tell a vfork child from it
+};
+#define MS_WORD_NONE 0u          // not started, or a child that has not noticed yet
+#define MS_WORD_OFF  0xffffffffu // recording is off for good
+// A union of its own pages: on aarch64 pages may have 64 KiB.
+union ms_wiped_page {
+    struct ms_wiped wiped;
+    uint8_t bytes[65536];
+};
+extern MS_HIDDEN union ms_wiped_page ms_wiped_page;
+#define ms_wiped (ms_wiped_page.wiped)
+
+// What a thread owns besides its thread-local object. Private memory, mapped when the thread
+// records its first event.
+struct ms_thread {
+    uint32_t process;  // index
+    uint32_t index;    // of the thread
+    uint64_t sequence; // of the buffer being filled
+    struct ms_live *live;
+    uint32_t rounds; // of thread-exit destructors that have run
+    struct ms_counters counters;
+};
+
+// One hooked call.
+struct ms_call {
+    struct ms_tls *tls;
+    uint64_t start; // ticks, where timed
+    uint64_t cost;
+    uint8_t weight_log2;
+    uint8_t outer; // the thread's state when the call came in
+    bool timed;
+};
+
+// Attaches the calling thread: starts recording in this process if that is still to be done.
+// Returns false when nothing is to be recorded; the hook then only forwards.
+bool ms_spy_attach(struct ms_tls *t);
+
+// How often a predicted cache hit is timed: one in 2^ms_spy_timing_log2.
+extern MS_HIDDEN uint8_t ms_spy_timing_log2;
+extern MS_HIDDEN uint8_t ms_spy_tick_shift;
+
+MS_INLINE bool ms_spy_attached(const struct ms_tls *t)
+{
+    return t->owner + 1 == __atomic_load_n(&ms_wiped.word, __ATOMIC_RELAXED);
+}
+
+// Whether the call is to be recorded.
+MS_INLINE bool ms_spy_enter(struct ms_call *c)
+{
+    c->tls = &ms_tls;
+    c->outer = c->tls->place.state;
+    return MS_LIKELY(ms_spy_attached(c->tls)) || ms_spy_attach(c->tls);
+}
+
+// In the real call, from which a dispatched system call may come.
+static const union ms_place ms_place_real = {.state = MS_REAL, .selector = 1};
+
+// Out of it: what it asked of the kernel is kept until the event is recorded.
+MS_INLINE void ms_spy_back(struct ms_tls *t)
+{
+    t->place.selector = 0;
+    t->place.state = MS_SPY;
+}
+
+// How many predicted cache hits to let pass untimed: evenly drawn from 0 to 2N - 2, so that one in
+// N is timed on average and no rhythm of the program's falls in step with ours.
+MS_INLINE uint32_t ms_spy_draw(struct ms_tls *t)
+{
+    t->random = t->random * 1664525u + 1013904223u; // Numerical Recipes, "quick and dirty"
+    return (uint32_t)((uint64_t)t->random * ((2u << ms_spy_timing_log2) - 1) >> 32);
+}
+
+// Directly before the real call. `cheap` says that it will be a thread-cache hit as far as one
+// can see: such calls are timed one in 2^n, all others always.
+MS_INLINE void ms_spy_before(struct ms_call *c, bool cheap)
+{
+    struct ms_tls *t = c->tls;
+    c->timed = !cheap || t->countdown-- == 0;
+    c->weight_log2 = 0;
+    c->start = 0;
+    if (MS_UNLIKELY(c->timed && cheap)) {
+        t->countdown = ms_spy_draw(t);
+        c->weight_log2 = ms_spy_timing_log2;
+    }
+    t->place.word = ms_place_real.word;
+    if (c->timed)
+        c->start = ms_sys_ticks();
+}
+
+// Directly after it.
+MS_INLINE void ms_spy_after(struct ms_call *c)
+{
+    c->cost = c->timed ? ms_sys_ticks() - c->start : 0;
+    ms_spy_back(c->tls);
+}
+
+// Out of line: the buffer is full, or the process has become another in the meantime.
+void ms_spy_record_slow(struct ms_call *c, const struct ms_event *e);
+
+// Records the call and ends it. The event's kind, path, addresses and sizes are filled in.
+MS_INLINE void ms_spy_record(struct ms_call *c, struct ms_event *e)
+{
+    struct ms_tls *t = c->tls;
+    if (c->timed) {
+        e->attr |= MS_ATTR_TIMED;
+        e->start = c->start >> ms_spy_tick_shift;
+        e->cost = c->cost;
+        e->weight_log2 = c->weight_log2;
+    }
+    uint64_t *slot = MS_LIKELY(ms_spy_attached(t)) ? ms_ring_take(t, e) : NULL;
+    if (MS_LIKELY(slot != NULL))
+        ms_slot_store(slot, e, t->base);
+    else
+        ms_spy_record_slow(c, e);
+    t->place.state = MS_IDLE;
+}
+
+// The hot path: a call that is predicted to be a thread-cache hit and is not one in 2^n to be
+// timed. ms_spy_quick says whether this is one; then the real call follows between ms_spy_go and
+// ms_spy_back, and ms_spy_record_quick if the prediction was right.
+MS_INLINE bool ms_spy_quick(struct ms_tls *t)
+{
+    if (MS_UNLIKELY(t->countdown == 0))
+        return false;
+    t->countdown--;
+    return true;
+}
+
+MS_INLINE void ms_spy_go(struct ms_tls *t)
+{
+    t->place.word = ms_place_real.word;
+}
+
+// Stores the slot of an untimed event whose fields fit it. False when the long way has to be taken:
+// the buffer is full, or a signal handler forked meanwhile.
+MS_INLINE bool ms_spy_record_quick(
+        struct ms_tls *t, uint64_t word0, uint64_t word1, uint64_t caller)
+{
+    if (MS_UNLIKELY(!ms_spy_attached(t)))
+        return false;
+    uint32_t at = ms_sys_take(&t->used, 1);
+    if (MS_UNLIKELY(at >= t->limit))
+        return false;
+    uint64_t *slot = t->slots + (size_t)at * MS_SLOT_WORDS;
+    slot[1] = word1;
+    slot[2] = caller & MS_LOW48;
+    slot[3] = 0;
+    __atomic_store_n(&slot[0], word0, __ATOMIC_RELEASE);
+    t->place.state = MS_IDLE;
+    return true;
+}
+
+// The call is over and leaves no event.
+MS_INLINE void ms_spy_leave(struct ms_call *c)
+{
+    c->tls->place.state = MS_IDLE;
+}
+
+// Counts a call that is no event of its own.
+void ms_spy_tally(struct ms_call *c, enum ms_tally what);
+
+// Ends the calling process's recording as far as the calling thread can: its buffer is sealed and
+// given back, the end written. For a failed exec, `how` is MS_END_EXEC_FAILED. Nothing happens in
+// a vfork child, which runs in its parent's memory.
+void ms_spy_end(unsigned how, int status, const char *path);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// x86-64: the system call instruction and the clock. Included by sys.h alone.
+#ifndef MEMSPY_SYS_X86_64_H
+#define MEMSPY_SYS_X86_64_H
+
+#include <stdint.h>
+
+// Raw system call: the result or -errno. Does not touch errno. The kernel's calling convention is
+// that of syscall(2), "Architecture calling conventions".
+static inline long ms_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static inline uint64_t ms_sys_counter(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
+// Adds to a counter of the calling thread in one instruction, which no signal handler can split;
+// no bus lock, since no other thread touches it. Returns the value before.
+static inline uint32_t ms_sys_take(uint32_t *counter, uint32_t count)
+{
+    __asm__ volatile("xaddl %0, %1" : "+r"(count), "+m"(*counter) : : "memory", "cc");
+    return count;
+}
+
+// The thread pointer, from which thread-local slots of libc are reached.
+static inline char *ms_sys_thread_pointer(void)
+{
+    char *tp;
+    __asm__("movq %%fs:0, %0" : "=r"(tp));
+    return tp;
+}
+
+#endif

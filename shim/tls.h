@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The shim's only thread-local object. Initial-exec, constant-initialised (its first touch
+// allocates nothing), and never larger than 64 bytes, since it comes out of the static TLS that a
+// preloaded library must share. Only its own thread touches it, but signal handlers do so at any
+// instruction.
+#ifndef MEMSPY_TLS_H
+#define MEMSPY_TLS_H
+
+#include <memspy/base.h>
+
+// Where the thread is.
+enum ms_state {
+    MS_IDLE, // in the program
+    MS_REAL, // inside a real call: what comes in now is a signal handler, or the allocator's own
+    MS_SPY,  // inside memspy
+};
+
+struct ms_thread; // spy.h: the rest of what a thread owns
+
+// Set together by one store: what a real call is entered with and left with.
+union ms_place {
+    struct {
+        uint8_t state;    // enum ms_state
+        uint8_t selector; // exact mode: 1 while system calls are to be dispatched to kernel.c
+        uint16_t unused;
+        uint32_t seen; // exact mode: what the real call under way asked of the kernel
+    };
+    uint64_t word;
+};
+
+struct ms_tls {
+    union ms_place place;
+    uint32_t owner;     // index of the process in which the thread is attached; 0: in none
+    uint32_t countdown; // predicted cache hits left until one is timed
+    uint32_t random;    // what the next countdown is drawn from
+    uint32_t used;      // slots taken; may pass limit
+    uint32_t limit;     // slots there are
+    uint64_t *slots;    // the buffer: slots of a live block
+    uint64_t base;      // what starts are relative to, in time units
+    struct ms_thread *thread;
+};
+
+_Static_assert(sizeof(struct ms_tls) <= 64, "static TLS is scarce");
+
+extern MS_HIDDEN __thread struct ms_tls ms_tls __attribute__((tls_model("initial-exec")));
+
+#endif
