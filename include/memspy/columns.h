@@ -156,6 +156,8 @@ MS_INLINE uint64_t ms_usable_guess(const struct ms_event *e)
 #define MS_WIDE_EVENT      (6 * MS_VARINT_MAX)
 #define MS_SIGNATURE_EVENT (MS_VARINT_MAX + 5)
 
+_Static_assert(MS_SIGNATURE_HASH > MS_ENCODER_EVENTS, "the search for a place must end");
+
 struct ms_encoder {
     struct ms_model model;
     uint64_t events;

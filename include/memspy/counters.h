@@ -29,11 +29,9 @@ struct ms_row {
 enum ms_tally {
     MS_TALLY_FREE_NULL,   // free(NULL)
     MS_TALLY_USABLE_SIZE, // malloc_usable_size
-    MS_TALLY_NESTED,      // calls that entered while memspy itself was at work: forwarded only
     MS_TALLY_LOST,        // events for which there was no room
     MS_TALLY_SEALS,       // buffers sealed
     MS_TALLY_SEAL_TICKS,  // clock ticks spent sealing
-    MS_TALLY_KERNEL,      // exact mode: system calls seen
     MS_TALLIES
 };
 

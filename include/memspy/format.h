@@ -97,10 +97,10 @@ struct ms_live {
     uint64_t owner;     // process << 32 | thread; 0 while free. Stored last when taken
     uint64_t sequence;  // number of the buffer that the slots hold
     uint64_t base;      // what starts are relative to, in time units
-    uint64_t tally[7];  // the thread's counted calls, enum ms_tally, up to this moment
+    uint64_t tally[5];  // the thread's counted calls, enum ms_tally, up to this moment
     uint32_t next_free; // block number of the next free live block, 0 at the end
     uint32_t tid;       // of the owner
-    uint8_t pad[104];
+    uint8_t pad[120];
 };
 
 // A live block's number is its offset divided by the file's live_align.

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// memspy dump: the trace as lines of JSON, block by block in file order. Lines of events have a
+// "kind"; others have a "record". With --raw every value is an integer or text exactly as stored,
+// so that an independent reader of the format can be compared line by line.
+#include "command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "diag.h"
+#include "index.h"
+#include "out_json.h"
+#include "tally.h"
+
+struct dump {
+    struct ms_reader *reader;
+    struct ms_json json;
+    bool is_raw;
+    const struct ms_entry *entry;     // of the block at hand
+    const struct ms_process *process; // whose it is
+    uint64_t floor;
+    uint64_t cached_caller; // 0: none
+    char cached_at[4096 + 32];
+};
+
+static void put_caller(struct dump *dump, uint64_t caller)
+{
+    ms_json_put_address(&dump->json, "caller", caller);
+    if (dump->is_raw)
+        return;
+    if (caller != dump->cached_caller || !caller) {
+        const struct ms_processes *processes = &dump->reader->processes;
+        const struct ms_module *module =
+                dump->process ? ms_process_module(processes, dump->process, caller) : NULL;
+        dump->cached_caller = caller;
+        dump->cached_at[0] = 0;
+        if (module)
+            snprintf(dump->cached_at, sizeof dump->cached_at, "%s+0x%" PRIx64,
+                    ms_objects_path(&processes->objects, module->object),
+                    caller - module->start + module->offset);
+    }
+    if (dump->cached_at[0])
+        ms_json_put_text(&dump->json, "caller_at", dump->cached_at);
+}
+
+static void put_aux(struct ms_json *json, const struct ms_event *e)
+{
+    switch (e->kind) {
+    case MS_KIND_REALLOC:
+    case MS_KIND_REALLOCARRAY:
+    case MS_KIND_MREMAP:
+        ms_json_put_address(json, "old", e->aux);
+        break;
+    case MS_KIND_MMAP:
+        ms_json_put_number(json, "prot", e->aux & UINT32_MAX);
+        ms_json_put_number(json, "flags", e->aux >> 32);
+        break;
+    case MS_KIND_BRK:
+    case MS_KIND_SBRK:
+        ms_json_put_address(json, "break", e->aux);
+        break;
+    case MS_KIND_MADVISE:
+        ms_json_put_number(json, "advice", e->aux);
+        break;
+    case MS_KIND_KERNEL:
+        ms_json_put_number(json, "nr", e->aux);
+        break;
+    default:
+        ms_json_put_number(json, "aux", e->aux);
+        break;
+    }
+}
+
+static void put_time(struct dump *dump, const struct ms_event *e)
+{
+    const struct ms_clock_fit *clock = &dump->reader->clock;
+    struct ms_json *json = &dump->json;
+    if (dump->is_raw) {
+        ms_json_put_number(json, "start", e->start);
+        ms_json_put_number(json, "cost", e->cost);
+        ms_json_put_number(json, "weight_log2", e->weight_log2);
+        return;
+    }
+    uint64_t net = e->cost > dump->floor ? e->cost - dump->floor : 0;
+    ms_json_put_real(json, "start_ns", ms_clock_at(clock, e->start << clock->tick_shift));
+    ms_json_put_real(json, "ns", ms_clock_ns(clock, (double)net));
+    ms_json_put_number(json, "weight", UINT64_C(1) << e->weight_log2);
+}
+
+static void put_path(struct ms_json *json, const struct ms_event *e)
+{
+    enum ms_class class = ms_kind_class(e->kind);
+    if (class != MS_CLASS_ALLOC && class != MS_CLASS_FREE)
+        return;
+    ms_json_put_text(json, "path",
+            ms_event_frees(e) ? ms_free_path_name(ms_event_path(e))
+                              : ms_alloc_path_name(ms_event_path(e)));
+}
+
+static void put_flags(struct ms_json *json, const struct ms_event *e)
+{
+    if (e->attr & MS_ATTR_FAILED)
+        ms_json_put_bool(json, "failed", true);
+    if (e->attr & MS_ATTR_FREED)
+        ms_json_put_bool(json, "freed", true);
+    if (e->attr & MS_ATTR_SHRANK)
+        ms_json_put_bool(json, "shrank", true);
+}
+
+static void put_fields(struct dump *dump, const struct ms_event *e)
+{
+    struct ms_json *json = &dump->json;
+    unsigned fields = ms_kind_fields(e->kind);
+    if (fields & MS_F_PTR)
+        ms_json_put_address(json, "ptr", e->ptr);
+    if (fields & MS_F_SIZE)
+        ms_json_put_number(json, "size", e->size);
+    if (fields & MS_F_USABLE)
+        ms_json_put_number(json, "usable", e->usable);
+    if (fields & MS_F_ALIGN)
+        ms_json_put_number(json, "align",
+                e->align_log2 && e->align_log2 < 64 ? UINT64_C(1) << e->align_log2 : 0);
+    if (fields & MS_F_CALLER)
+        put_caller(dump, e->caller);
+    if (fields & MS_F_AUX)
+        put_aux(json, e);
+}
+
+static void begin_line(struct dump *dump)
+{
+    ms_json_begin(&dump->json);
+    ms_json_put_number(&dump->json, "process", dump->entry->process);
+    if (dump->process && !dump->is_raw)
+        ms_json_put_number(&dump->json, "pid", dump->process->number[MS_PROCESS_PID]);
+}
+
+static void dump_event(struct dump *dump, const struct ms_event *e)
+{
+    struct ms_json *json = &dump->json;
+    begin_line(dump);
+    ms_json_put_number(json, "thread", dump->entry->thread);
+    ms_json_put_number(json, "seq", dump->entry->sequence);
+    ms_json_put_text(json, "kind", ms_kind_name(e->kind));
+    put_path(json, e);
+    put_fields(dump, e);
+    put_flags(json, e);
+    if (e->attr & MS_ATTR_TIMED)
+        put_time(dump, e);
+    ms_json_end(json);
+    ms_json_line(json);
+}
+
+static void dump_events(struct dump *dump, struct ms_batch *batch)
+{
+    struct ms_event event;
+    if (dump->entry->stale)
+        return;
+    if (!ms_reader_batch(dump->reader, dump->entry, batch)) {
+        ms_reader_damaged(
+                dump->reader, dump->entry->offset, sizeof(struct ms_block), "columns of a block");
+        return;
+    }
+    while (ms_batch_next(batch, &event))
+        dump_event(dump, &event);
+    if (batch->bad)
+        ms_reader_damaged(
+                dump->reader, dump->entry->offset, sizeof(struct ms_block), "columns of a block");
+}
+
+static void put_argv(struct ms_json *json, const struct ms_process *process)
+{
+    const char *argument = NULL;
+    ms_json_key(json, "argv");
+    ms_json_list(json);
+    while ((argument = ms_process_argument(process, argument)))
+        ms_json_text(json, argument);
+    ms_json_list_end(json);
+}
+
+static void dump_process(struct dump *dump)
+{
+    const struct ms_process *process = dump->process;
+    struct ms_json *json = &dump->json;
+    ms_json_begin(json);
+    ms_json_put_text(json, "record", "process");
+    ms_json_put_number(json, "process", process->index);
+    ms_json_put_number(json, "pid", process->number[MS_PROCESS_PID]);
+    ms_json_put_number(json, "ppid", process->number[MS_PROCESS_PPID]);
+    ms_json_put_number(json, "parent", process->number[MS_PROCESS_PARENT]);
+    ms_json_put_text(json, "origin", ms_process_origin(process));
+    ms_json_put_text(json, "exe", process->text[MS_PROCESS_EXE]);
+    put_argv(json, process);
+    ms_json_put_text(json, "libc", process->text[MS_PROCESS_LIBC]);
+    ms_json_put_text(json, "allocator", process->text[MS_PROCESS_ALLOCATOR]);
+    ms_json_put_number(json, "flags", process->number[MS_PROCESS_FLAGS]);
+    ms_json_put_number(json, "floor_ticks", process->number[MS_PROCESS_FLOOR_TICKS]);
+    ms_json_put_number(json, "start_ticks", process->number[MS_PROCESS_START_TICKS]);
+    ms_json_end(json);
+    ms_json_line(json);
+}
+
+static const char *end_name(uint32_t how)
+{
+    switch (how) {
+    case MS_END_EXIT:
+        return "exit";
+    case MS_END_EXIT_NOW:
+        return "_exit";
+    case MS_END_EXEC:
+        return "exec";
+    case MS_END_EXEC_FAILED:
+        return "exec_failed";
+    case MS_END_QUICK_EXIT:
+        return "quick_exit";
+    default:
+        return "unknown";
+    }
+}
+
+static void dump_end(struct dump *dump, struct ms_cursor in)
+{
+    struct ms_process end = {0};
+    ms_process_read_end(&end, in);
+    begin_line(dump);
+    ms_json_put_text(&dump->json, "record", "end");
+    ms_json_put_text(&dump->json, "how", end_name(end.how));
+    ms_json_put_number(&dump->json, "status", end.status);
+    if (end.end_path)
+        ms_json_put_text(&dump->json, "path", end.end_path);
+    ms_json_end(&dump->json);
+    ms_json_line(&dump->json);
+    free(end.end_path);
+}
+
+static void dump_modules(struct dump *dump, struct ms_cursor in)
+{
+    struct ms_objects *objects = &dump->reader->processes.objects;
+    struct ms_json *json = &dump->json;
+    struct ms_module_set *set = ms_modules_parse(objects, &in);
+    begin_line(dump);
+    ms_json_put_text(json, "record", "modules");
+    ms_json_key(json, "modules");
+    ms_json_list(json);
+    for (size_t i = 0; set && i < set->count; i++) {
+        ms_json_begin(json);
+        ms_json_put_address(json, "start", set->modules[i].start);
+        ms_json_put_number(json, "size", set->modules[i].end - set->modules[i].start);
+        ms_json_put_number(json, "offset", set->modules[i].offset);
+        ms_json_put_text(json, "path", ms_objects_path(objects, set->modules[i].object));
+        ms_json_end(json);
+    }
+    ms_json_list_end(json);
+    ms_json_end(json);
+    ms_json_line(json);
+    free(set);
+}
+
+static void dump_record(struct dump *dump, struct ms_buffer *payload)
+{
+    struct ms_reader *reader = dump->reader;
+    struct ms_block block;
+    if (!ms_source_read(&reader->source, dump->entry->offset, &block, sizeof block) ||
+            !ms_unpack_payload(
+                    &reader->unpack, &reader->source, dump->entry->offset, &block, payload))
+        return;
+    struct ms_cursor in = ms_buffer_cursor(payload);
+    if (block.type == MS_BLOCK_PROCESS && dump->process)
+        dump_process(dump);
+    else if (block.type == MS_BLOCK_END)
+        dump_end(dump, in);
+    else if (block.type == MS_BLOCK_MODULES)
+        dump_modules(dump, in);
+}
+
+static void enter_block(struct dump *dump, const struct ms_entry *entry)
+{
+    dump->entry = entry;
+    dump->process = ms_process_find(&dump->reader->processes, entry->process);
+    dump->floor = dump->process ? dump->process->number[MS_PROCESS_FLOOR_TICKS] : 0;
+    dump->cached_caller = 0;
+}
+
+static void dump_file(struct dump *dump)
+{
+    struct ms_batch batch = {0};
+    struct ms_buffer payload = {0};
+    ms_index_order_by_file(dump->reader);
+    for (size_t i = 0; i < dump->reader->entry_count && !ferror(stdout); i++) {
+        enter_block(dump, &dump->reader->entries[i]);
+        if (dump->entry->type == MS_BLOCK_EVENTS || dump->entry->type == MS_BLOCK_LIVE)
+            dump_events(dump, &batch);
+        else
+            dump_record(dump, &payload);
+    }
+    ms_batch_free(&batch);
+    ms_buffer_free(&payload);
+}
+
+int ms_cmd_dump(int argc, char **argv)
+{
+    static char buffer[1 << 18];
+    struct ms_reader reader = {0};
+    struct dump dump = {.reader = &reader};
+    const struct ms_option options[] = {{"--raw", &dump.is_raw}, {NULL, NULL}};
+    const char *path = ms_command_arguments(argc, argv, options);
+    if (!path)
+        return MS_EXIT_USAGE;
+    if (!ms_command_open(&reader, path))
+        return MS_EXIT_UNREADABLE;
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    ms_json_open(&dump.json, stdout, false);
+    dump_file(&dump);
+    ms_json_close(&dump.json);
+    if (ms_reader_is_damaged(&reader))
+        ms_diag_warning("%s is damaged: see memspy check", path);
+    ms_reader_close(&reader);
+    return MS_EXIT_OK;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// memspy: reads traces of libmemspy.so. The shim's map stands in shim/spy.c; both programs share
+// include/memspy, which is the trace format and nothing else.
+//
+//   commands   main            command table, help, version
+//              cmd_report      where the time goes, findings      -> report_text, report_charts,
+//              report_json cmd_dump        every event, one JSON object a line cmd_check       what
+//              of a trace is there, what is lost command         arguments and opening, common to
+//              all
+//   analysis   replay          one pass over a trace: heaps and totals
+//              heap            the live blocks of a process
+//              tally           sums by path, size, kind
+//              site            call sites, the same in all processes
+//              model           findings: rule, evidence, advice, saving
+//              report          what both forms of the report need computed
+//   reading    reader          scan of the file, damage
+//              index           which blocks belong together, what is missing
+//              merge           the events of a process in order of time
+//              unpack          blocks to events; the only user of zstd
+//              process         the processes and how they hang together
+//              modules         addresses to objects
+//              clock           ticks to nanoseconds
+//              source          bytes by offset
+//   output     text            terminal, units, tables, bars
+//              out_json        JSON; the only user of yajl
+//              utf8            which bytes are text
+//              diag progress   stderr
+//              memory          allocation that cannot fail
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "diag.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage;
+    const char *summary;
+} commands[] = {
+        {"report", ms_cmd_report, "report [--json] TRACE", "where the time goes, and findings"},
+        {"dump", ms_cmd_dump, "dump [--raw] TRACE", "every event, one JSON object a line"},
+        {"check", ms_cmd_check, "check [--json] TRACE", "what of a trace is there, what is lost"},
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_help(FILE *to)
+{
+    fputs("memspy - what a program pays for memory\n\nusage:\n", to);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(to, "  memspy %-24s %s\n", commands[i].usage, commands[i].summary);
+    fputs("\nRecord with LD_PRELOAD=libmemspy.so MEMSPY_OUT=TRACE CMD ARG...; see memspy(1).\n"
+          "Exit status: 0 ok, 1 damage found, 2 usage, 3 unreadable trace or failed output.\n",
+            to);
+}
+
+// Output counts as written when it has left the process: a full disk must not end in success.
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (errno != EPIPE)
+        ms_diag_error("could not write all output: %s", strerror(errno));
+    return MS_EXIT_UNREADABLE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return finish(commands[i].run(argc - 1, argv + 1));
+    if (strcmp(name, "--version") == 0) {
+        puts("memspy " MEMSPY_VERSION);
+        return finish(MS_EXIT_OK);
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return finish(MS_EXIT_OK);
+    }
+    if (*name)
+        ms_diag_error("'%s' is not a command", name);
+    print_help(stderr);
+    return MS_EXIT_USAGE;
+}

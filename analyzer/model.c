@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// The rules. Each is one function over the totals or over one call site; a rule that holds adds a
+// finding. Thresholds are counts that a program which does such a thing now and then stays below,
+// and shares that a pattern has and a coincidence has not.
+#include "model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "memory.h"
+
+// Times a pattern must repeat at one place before it is one.
+#define REPEATS_MIN 16
+// A thread arena grows once for every 128 KiB or so that it needs; 64 times is 8 MiB.
+#define HEAP_GROWTHS_MIN 64
+// A hot call site: its calls, and their share of all allocations in percent.
+#define HOT_CALLS_MIN 10000
+#define HOT_SHARE_MIN 1
+
+struct model {
+    struct ms_findings *findings;
+    const struct ms_totals *totals;
+    const struct ms_clock_fit *clock;
+    double lifetime_ns;
+    double arena_alloc; // ticks
+    double arena_free;
+    double cache_pair; // ticks: one allocation and one free by the thread cache
+};
+
+static double median_of(const struct ms_row *row, const struct ms_row *instead)
+{
+    return ms_row_quantile(row->timed ? row : instead, 0.5);
+}
+
+double ms_model_arena_alloc(const struct ms_totals *totals)
+{
+    const struct ms_row *rows = totals->counters.rows;
+    return median_of(&rows[MS_ALLOC_ARENA], &rows[MS_ALLOC_TCACHE]);
+}
+
+double ms_model_arena_free(const struct ms_totals *totals)
+{
+    const struct ms_row *rows = totals->counters.rows + MS_ROW_FREE;
+    return median_of(&rows[MS_FREE_ARENA], &rows[MS_FREE_TCACHE]);
+}
+
+static struct ms_finding *add(
+        struct model *model, const char *id, double saving_ticks, const char *advice)
+{
+    struct ms_findings *findings = model->findings;
+    findings->list = ms_memory_grow(
+            findings->list, findings->count + 1, &findings->capacity, sizeof *findings->list);
+    struct ms_finding *finding = &findings->list[findings->count++];
+    *finding = (struct ms_finding){.id = id, .advice = advice};
+    double saving = ms_clock_ns(model->clock, saving_ticks);
+    finding->saving_ns = saving > 0 ? saving : 0;
+    double share = model->lifetime_ns > 0 ? finding->saving_ns / model->lifetime_ns : 0;
+    finding->severity = share >= 0.10   ? MS_SEVERITY_CRITICAL
+                        : share >= 0.01 ? MS_SEVERITY_WARNING
+                                        : MS_SEVERITY_INFO;
+    return finding;
+}
+
+static void set_title(const struct model *model, struct ms_finding *finding, const char *what,
+        const struct ms_site *site)
+{
+    char name[160];
+    ms_site_name(&model->totals->sites, site, name, sizeof name);
+    snprintf(finding->title, sizeof finding->title, "%s at %s", what, name);
+}
+
+static double ns(const struct model *model, double ticks)
+{
+    return ms_clock_ns(model->clock, ticks);
+}
+
+// Allocations of one size class made by mmap and undone by munmap, over and over.
+static void rule_mmap_churn(struct model *model, const struct ms_site *site)
+{
+    uint64_t calls = site->paths[MS_ALLOC_MMAP];
+    if (calls < REPEATS_MIN || 2 * site->munmap_calls < calls || !site->mmap_sizes)
+        return;
+    unsigned class = 0;
+    for (unsigned i = 0; i < MS_SIZE_CLASSES; i++)
+        if (site->mmap_sizes[i] > site->mmap_sizes[class])
+            class = i;
+    uint64_t alike = site->mmap_sizes[class];
+    if (alike < REPEATS_MIN || 2 * alike < calls || class == 0)
+        return;
+    double cost = (double)(site->mmap_cost + site->munmap_cost);
+    double cheap =
+            (double)calls * model->arena_alloc + (double)site->munmap_calls * model->arena_free;
+    if (cost <= cheap)
+        return;
+    struct ms_finding *finding = add(model, "mmap-churn", cost - cheap,
+            "Reuse the buffer, or keep such blocks in the arena: mallopt(M_MMAP_THRESHOLD, ...) or "
+            "glibc.malloc.mmap_threshold above their size. Setting that, M_TRIM_THRESHOLD or "
+            "M_TOP_PAD by hand turns the threshold's own adjustment off.");
+    set_title(model, finding, "blocks mapped and unmapped again and again", site);
+    snprintf(finding->evidence, sizeof finding->evidence,
+            "%" PRIu64 " allocations by mmap, %" PRIu64 " of them of %" PRIu64 " to %" PRIu64
+            " bytes; %" PRIu64 " given back by munmap; %.0f ns a pair, where the arena takes %.0f",
+            calls, alike, UINT64_C(1) << (class - 1),
+            (UINT64_C(1) << (class - 1)) + ((UINT64_C(1) << (class - 1)) - 1), site->munmap_calls,
+            ns(model, (double)site->mmap_cost / (double)calls +
+                              (double)site->munmap_cost / (double)site->munmap_calls),
+            ns(model, model->arena_alloc + model->arena_free));
+}
+
+// The main heap grows and is trimmed in turn.
+static void rule_brk_churn(struct model *model)
+{
+    const struct ms_row *grow = &model->totals->counters.rows[MS_ALLOC_BRK];
+    const struct ms_sum *trim = &model->totals->main_trims;
+    if (grow->calls < REPEATS_MIN || trim->calls < REPEATS_MIN)
+        return;
+    double grow_cost = ms_row_total(grow), trim_cost = (double)trim->cost;
+    double cheap =
+            (double)grow->calls * model->arena_alloc + (double)trim->calls * model->arena_free;
+    struct ms_finding *finding = add(model, "brk-churn", grow_cost + trim_cost - cheap,
+            "Let the heap keep what it has: mallopt(M_TRIM_THRESHOLD, ...) above the size "
+            "that comes and goes, mallopt(M_TOP_PAD, ...) to grow in larger steps; or the tunables "
+            "glibc.malloc.trim_threshold and glibc.malloc.top_pad.");
+    snprintf(finding->title, sizeof finding->title, "the heap grows and is trimmed in turn");
+    snprintf(finding->evidence, sizeof finding->evidence,
+            "%" PRIu64 " growths of %.0f ns and %" PRIu64 " trims of %.0f ns on average",
+            grow->calls, ns(model, grow_cost / (double)grow->calls), trim->calls,
+            ns(model, trim_cost / (double)trim->calls));
+}
+
+// A thread arena that asks the kernel for a few pages at a time.
+static void rule_heap_growth(struct model *model, const struct ms_site *site)
+{
+    uint64_t calls = site->paths[MS_ALLOC_HEAP];
+    if (calls < HEAP_GROWTHS_MIN || 4 * site->heap_big < site->big_calls)
+        return;
+    struct ms_finding *finding = add(model, "heap-growth",
+            (double)site->heap_cost - (double)calls * model->arena_alloc,
+            "A thread's arena grows by just the pages an allocation needs, one mprotect each; "
+            "M_TOP_PAD does not apply to it. Allocate in larger pieces, keep freed blocks for "
+            "reuse, use the main arena (MALLOC_ARENA_MAX=1, at the price of its lock), or another "
+            "allocator.");
+    set_title(model, finding, "a thread's arena grows allocation by allocation", site);
+    snprintf(finding->evidence, sizeof finding->evidence,
+            "%" PRIu64 " of %" PRIu64 " allocations made the kernel extend the arena (%" PRIu64
+            " of the %" PRIu64 " above 4 KiB), %.0f ns each",
+            calls, site->calls, site->heap_big, site->big_calls,
+            ns(model, (double)site->heap_cost / (double)calls));
+}
+
+// Zeroed memory that is fresh each time: every page is faulted in anew.
+static void rule_calloc_fresh(struct model *model, const struct ms_site *site)
+{
+    if (site->calloc_fresh < REPEATS_MIN)
+        return;
+    struct ms_finding *finding = add(model, "calloc-fresh",
+            (double)site->mmap_cost - (double)site->paths[MS_ALLOC_MMAP] * model->arena_alloc,
+            "Reuse the block and clear the part that was used: a fresh mapping costs a page fault "
+            "for every page at its first touch, on top of the call.");
+    set_title(model, finding, "large callocs on fresh mappings", site);
+    snprintf(finding->evidence, sizeof finding->evidence,
+            "%" PRIu64 " callocs of 128 KiB or more, %" PRIu64
+            " pages in all to be faulted in at first touch (their time is not in the saving)",
+            site->calloc_fresh, site->calloc_bytes / 4096);
+}
+
+// A small block that the same function frees before its thread allocates anything else.
+static void rule_hot_temporary(struct model *model, const struct ms_site *site, uint64_t all)
+{
+    if (site->small_calls < HOT_CALLS_MIN || 100 * site->small_calls < HOT_SHARE_MIN * all ||
+            10 * site->small_temporary < 9 * site->small_calls)
+        return;
+    struct ms_finding *finding =
+            add(model, "hot-temporary", (double)site->small_temporary * model->cache_pair,
+                    "Put it on the stack, or allocate it once outside the loop and reuse it.");
+    set_title(model, finding, "a small block allocated and freed at once, very often", site);
+    snprintf(finding->evidence, sizeof finding->evidence,
+            "%" PRIu64 " allocations of at most 1 KiB, %" PRIu64
+            " of them freed close by before the thread's next allocation; %.1f ns a pair",
+            site->small_calls, site->small_temporary, ns(model, model->cache_pair));
+}
+
+static int by_saving(const void *a, const void *b)
+{
+    double x = ((const struct ms_finding *)a)->saving_ns;
+    double y = ((const struct ms_finding *)b)->saving_ns;
+    return (x < y) - (x > y);
+}
+
+void ms_model_find(struct ms_findings *findings, const struct ms_totals *totals,
+        const struct ms_clock_fit *clock, double lifetime_ns)
+{
+    const struct ms_row *rows = totals->counters.rows;
+    struct model model = {
+            .findings = findings,
+            .totals = totals,
+            .clock = clock,
+            .lifetime_ns = lifetime_ns,
+            .arena_alloc = ms_model_arena_alloc(totals),
+            .arena_free = ms_model_arena_free(totals),
+            .cache_pair = ms_row_quantile(&rows[MS_ALLOC_TCACHE], 0.5) +
+                          ms_row_quantile(&rows[MS_ROW_FREE + MS_FREE_TCACHE], 0.5),
+    };
+    uint64_t all = 0;
+    for (unsigned i = 0; i < MS_ALLOC_PATHS; i++)
+        all += rows[i].calls;
+    for (size_t i = 1; i < totals->sites.count; i++) {
+        const struct ms_site *site = &totals->sites.list[i];
+        rule_mmap_churn(&model, site);
+        rule_heap_growth(&model, site);
+        rule_calloc_fresh(&model, site);
+        rule_hot_temporary(&model, site, all);
+    }
+    rule_brk_churn(&model);
+    if (findings->count)
+        qsort(findings->list, findings->count, sizeof *findings->list, by_saving);
+}
+
+const char *ms_severity_name(enum ms_severity severity)
+{
+    switch (severity) {
+    case MS_SEVERITY_INFO:
+        return "info";
+    case MS_SEVERITY_WARNING:
+        return "warning";
+    case MS_SEVERITY_CRITICAL:
+        return "critical";
+    }
+    return "info";
+}
+
+void ms_model_free(struct ms_findings *findings)
+{
+    free(findings->list);
+    *findings = (struct ms_findings){0};
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Runs the replay and the model and picks what a report shows.
+#include "report.h"
+
+#include <stdlib.h>
+
+// Whether site x comes before site y.
+static bool comes_before(const struct ms_site *x, const struct ms_site *y)
+{
+    if (x->kernel_cost != y->kernel_cost)
+        return x->kernel_cost > y->kernel_cost;
+    return x->cost != y->cost ? x->cost > y->cost : x->calls > y->calls;
+}
+
+// Keeps the first MS_REPORT_CALLERS by insertion: the list is short and most sites miss it.
+static void pick_callers(struct ms_report *report)
+{
+    const struct ms_sites *sites = &report->replay.totals.sites;
+    for (uint32_t i = 1; i < sites->count; i++) {
+        size_t at = report->caller_count;
+        while (at && comes_before(&sites->list[i], &sites->list[report->callers[at - 1]]))
+            at--;
+        if (at == MS_REPORT_CALLERS)
+            continue;
+        if (report->caller_count < MS_REPORT_CALLERS)
+            report->caller_count++;
+        memmove(&report->callers[at + 1], &report->callers[at],
+                (report->caller_count - at - 1) * sizeof report->callers[0]);
+        report->callers[at] = i;
+    }
+}
+
+static void note_processes(struct ms_report *report)
+{
+    const struct ms_processes *processes = &report->reader->processes;
+    uint64_t resolution = 1;
+    for (size_t i = 0; i < processes->count; i++) {
+        const uint64_t *number = processes->list[i].number;
+        report->is_exact |= (number[MS_PROCESS_FLAGS] & MS_PROCESS_EXACT) != 0;
+        if (number[MS_PROCESS_RESOLUTION_TICKS] > resolution)
+            resolution = number[MS_PROCESS_RESOLUTION_TICKS];
+    }
+    report->resolution_ns = ms_clock_ns(&report->reader->clock, (double)resolution);
+}
+
+void ms_report_run(struct ms_report *report, struct ms_reader *reader, const char *path,
+        ms_replay_progress *progress, void *context)
+{
+    report->path = path;
+    report->reader = reader;
+    ms_replay_run(&report->replay, reader, progress, context);
+    report->lifetime_ns = ms_clock_ns(&reader->clock, ms_replay_lifetime(&report->replay));
+    report->overhead_ns = ms_clock_ns(&reader->clock, ms_replay_overhead(&report->replay));
+    note_processes(report);
+    pick_callers(report);
+    ms_model_find(&report->findings, &report->replay.totals, &reader->clock, report->lifetime_ns);
+}
+
+const char *ms_report_truncation(const struct ms_report *report)
+{
+    if (report->reader->cut_short)
+        return "the file is cut short";
+    if (ms_reader_is_truncated(report->reader))
+        return "a process did not say how it ended: it was killed or is still running";
+    return NULL;
+}
+
+bool ms_report_is_complete(const struct ms_report *report)
+{
+    return !ms_reader_is_damaged(report->reader) && !ms_reader_is_truncated(report->reader) &&
+           report->replay.lost == 0 && report->reader->header.lost_threads == 0;
+}
+
+uint64_t ms_report_calls(const struct ms_report *report, unsigned kind)
+{
+    const struct ms_counters *counters = &report->replay.totals.counters;
+    return counters->kinds[kind] + (kind == MS_KIND_FREE ? counters->tally[MS_TALLY_FREE_NULL] : 0);
+}
+
+void ms_report_free(struct ms_report *report)
+{
+    ms_replay_free(&report->replay);
+    ms_model_free(&report->findings);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// A report computed, before it has a form: what report_text.c and report_json.c both print.
+#ifndef MEMSPY_ANALYZER_REPORT_H
+#define MEMSPY_ANALYZER_REPORT_H
+
+#include "model.h"
+#include "replay.h"
+
+// Call sites that a report may list.
+#define MS_REPORT_CALLERS 200
+
+struct ms_report {
+    const char *path;
+    struct ms_reader *reader;
+    struct ms_replay replay;
+    struct ms_findings findings;
+    double lifetime_ns;                  // of all processes, added up
+    double overhead_ns;                  // what recording cost
+    double resolution_ns;                // what the timer can tell apart
+    bool is_exact;                       // some process was recorded in exact mode
+    uint32_t callers[MS_REPORT_CALLERS]; // sites, the most kernel time first, then the most time
+    size_t caller_count;
+};
+
+// Goes through the trace, whose reader stays the caller's.
+void ms_report_run(struct ms_report *report, struct ms_reader *reader, const char *path,
+        ms_replay_progress *progress, void *context);
+
+// Why the trace is not all that happened, in words; NULL when nothing hints at it.
+const char *ms_report_truncation(const struct ms_report *report);
+
+// Whether the trace holds every event of every process to its end.
+bool ms_report_is_complete(const struct ms_report *report);
+
+// Calls of a kind as the program made them, free(NULL) included.
+uint64_t ms_report_calls(const struct ms_report *report, unsigned kind);
+
+void ms_report_free(struct ms_report *report);
+
+// The two forms, to stdout.
+void ms_report_print_text(const struct ms_report *report);
+void ms_report_print_json(const struct ms_report *report);
+
+#endif

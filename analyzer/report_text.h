@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the text report share.
+#ifndef MEMSPY_ANALYZER_REPORT_TEXT_H
+#define MEMSPY_ANALYZER_REPORT_TEXT_H
+
+#include "report.h"
+#include "text.h"
+
+struct ms_report_text {
+    const struct ms_report *report;
+    struct ms_text text;
+};
+
+// Draws the histograms of cost of `count` paths, on a logarithmic scale. Nothing is drawn when no
+// call was timed.
+void ms_report_chart_costs(const struct ms_report_text *out, const char *title,
+        const struct ms_row *rows, unsigned count, const char *(*name)(unsigned));
+
+// Draws how many allocations there were of which size.
+void ms_report_chart_sizes(const struct ms_report_text *out);
+
+#endif
