@@ -30,7 +30,7 @@ static const char *after(const char *text, const char *part)
 
 static uint8_t read_timing(const char *text)
 {
-    const uint8_t usual = 4;
+    const uint8_t usual = 5;
     if (text == NULL || *text == '\0')
         return usual;
     unsigned value = 0;
@@ -42,7 +42,7 @@ static uint8_t read_timing(const char *text)
         value = value * 10 + (unsigned)(*at - '0');
     }
     if (value == 0 || value > 32768 || (value & (value - 1)) != 0) {
-        MS_SAY(MS_ENV_TIMING, "=", text, " is not a power of two from 1 to 32768; using 16");
+        MS_SAY(MS_ENV_TIMING, "=", text, " is not a power of two from 1 to 32768; using 32");
         return usual;
     }
     return (uint8_t)__builtin_ctz(value);

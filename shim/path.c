@@ -52,9 +52,7 @@ static enum ms_alloc_path path_in_main_heap(const void *block)
 
 // --- thread heaps ----------------------------------------------------------------------------
 
-// heap_info of malloc/arena.c; a heap lies at a multiple of HEAP_MAX_SIZE, which is 64 MiB on
-// 64-bit machines unless huge pages are asked for.
-#define HEAP_SHIFT 26
+// heap_info of malloc/arena.c, at the beginning of each heap.
 struct heap_info {
     uint64_t arena; // ar_ptr
     uint64_t previous;
@@ -67,7 +65,7 @@ struct heap_info {
 // practice (256 GiB); were it full, growth would be unknown.
 #define HEAPS 4096
 struct heap_entry {
-    uintptr_t key;          // address >> HEAP_SHIFT; 0 is an empty place
+    uintptr_t key;          // address >> MS_HEAP_SHIFT; 0 is an empty place
     uint64_t mprotect_size; // as last charged
     uint64_t system;        // of the arena, as last charged
 };
@@ -125,16 +123,16 @@ static enum ms_alloc_path path_in_heap(const void *block)
 {
     if (!ms_path.heaps)
         return MS_ALLOC_UNKNOWN;
-    uintptr_t key = (uintptr_t)block >> HEAP_SHIFT;
-    const volatile struct heap_info *heap = (const void *)(key << HEAP_SHIFT);
+    uintptr_t key = (uintptr_t)block >> MS_HEAP_SHIFT;
+    const volatile struct heap_info *heap = (const void *)(key << MS_HEAP_SHIFT);
     bool is_new;
     struct heap_entry *entry = find_heap(key, &is_new);
     if (entry == NULL)
         return MS_ALLOC_UNKNOWN;
     uint64_t now = heap->mprotect_size;
     uint64_t seen = __atomic_load_n(&entry->mprotect_size, __ATOMIC_RELAXED);
-    if (is_new && system_offset == 0 && is_first_heap(key << HEAP_SHIFT, heap->arena))
-        find_system_mem((const void *)(key << HEAP_SHIFT));
+    if (is_new && system_offset == 0 && is_first_heap(key << MS_HEAP_SHIFT, heap->arena))
+        find_system_mem((const void *)(key << MS_HEAP_SHIFT));
     if (now == seen || !__atomic_compare_exchange_n(&entry->mprotect_size, &seen, now, false,
                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return MS_ALLOC_ARENA;
@@ -177,8 +175,8 @@ void ms_path_before_free(struct ms_path_free *f, const void *block)
     const uint64_t flags = MS_CHUNK_MMAPPED | MS_CHUNK_NON_MAIN;
     if (!ms_path.heaps || (f->size_word & flags) != MS_CHUNK_NON_MAIN)
         return;
-    f->heap = (uintptr_t)block >> HEAP_SHIFT;
-    const volatile struct heap_info *heap = (const void *)(f->heap << HEAP_SHIFT);
+    f->heap = (uintptr_t)block >> MS_HEAP_SHIFT;
+    const volatile struct heap_info *heap = (const void *)(f->heap << MS_HEAP_SHIFT);
     f->system = system_mem(heap->arena);
     if (f->system == NULL)
         return;
@@ -186,7 +184,7 @@ void ms_path_before_free(struct ms_path_free *f, const void *block)
     f->system_before = *(const volatile uint64_t *)f->system;
     // The arena grew since: only upwards, since a fall belongs to the thread that caused it.
     bool is_new;
-    struct heap_entry *arena = find_heap((uintptr_t)f->system >> HEAP_SHIFT, &is_new);
+    struct heap_entry *arena = find_heap((uintptr_t)f->system >> MS_HEAP_SHIFT, &is_new);
     if (arena != NULL && f->system_before > arena->system)
         __atomic_store_n(&arena->system, f->system_before, __ATOMIC_RELAXED);
 }
@@ -199,8 +197,8 @@ static void forget_heap(const struct ms_path_free *f, uint64_t fall)
     if (entry == NULL)
         return;
     uint64_t size = 0;
-    if (is_first_heap(f->heap << HEAP_SHIFT, (uintptr_t)f->system))
-        size = ((const volatile struct heap_info *)(f->heap << HEAP_SHIFT))->mprotect_size;
+    if (is_first_heap(f->heap << MS_HEAP_SHIFT, (uintptr_t)f->system))
+        size = ((const volatile struct heap_info *)(f->heap << MS_HEAP_SHIFT))->mprotect_size;
     else if (fall < f->heap_size)
         return;
     __atomic_store_n(&entry->mprotect_size, size, __ATOMIC_RELAXED);
@@ -215,7 +213,7 @@ static enum ms_free_path path_from_heap(const struct ms_path_free *f)
     if (now >= f->system_before)
         return MS_FREE_ARENA;
     bool is_new;
-    struct heap_entry *arena = find_heap((uintptr_t)f->system >> HEAP_SHIFT, &is_new);
+    struct heap_entry *arena = find_heap((uintptr_t)f->system >> MS_HEAP_SHIFT, &is_new);
     if (arena == NULL)
         return MS_FREE_UNKNOWN;
     uint64_t seen = __atomic_load_n(&arena->system, __ATOMIC_RELAXED);

@@ -18,6 +18,10 @@
 #define MS_CHUNK_MMAPPED  2u
 #define MS_CHUNK_NON_MAIN 4u
 
+// Thread heaps lie at multiples of HEAP_MAX_SIZE (malloc/arena.c), 64 MiB on 64-bit machines
+// unless huge pages are asked for.
+#define MS_HEAP_SHIFT 26
+
 struct ms_path {
     bool glibc;           // the real malloc is glibc's
     bool tcache;          // the thread cache was found

@@ -59,15 +59,23 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-// A chunk that could be a thread cache: aligned, near the probe's blocks (the first thing that the
-// heap served), and with a size word that fits one.
-static bool is_plausible(const char *cache, const char *near)
+// Whether `block` could be a chunk of the arena that serves this thread: inside the main heap, or
+// in the thread heap that holds the probe's blocks. Only such an address may be looked at.
+static bool is_in_heap(const char *block, const char *probe)
 {
-    uintptr_t distance = (uintptr_t)(cache > near ? cache - near : near - cache);
-    if (((uintptr_t)cache & 15) != 0 || distance > (1u << 26) || cache == near)
+    uintptr_t at = (uintptr_t)block, end = (uintptr_t)*ms_path.brk;
+    if (ms_path_size_word(probe) & MS_CHUNK_NON_MAIN)
+        return at >> MS_HEAP_SHIFT == (uintptr_t)probe >> MS_HEAP_SHIFT && at < (uintptr_t)probe;
+    return at >= ms_path.heap_begin + 2 * sizeof(uint64_t) && at < end;
+}
+
+// A chunk that could be a thread cache: aligned, and with a size word that fits one.
+static bool is_plausible(const char *cache, const char *probe)
+{
+    if (((uintptr_t)cache & 15) != 0 || cache == probe || !is_in_heap(cache, probe))
         return false;
-    uint64_t word = ms_path_size_word(cache) & ~UINT64_C(7);
-    return word >= 0x200 && word <= 0x2000;
+    uint64_t size = ms_path_size_word(cache) & ~UINT64_C(7);
+    return size >= 0x200 && size <= 0x2000 && is_in_heap(cache + size - 16, probe);
 }
 
 // The offset in `cache` of a word that holds `block`, 0 when there is none or more than one.
@@ -169,8 +177,9 @@ void ms_path_init(bool large_tcache, bool heaps)
         return;
     ms_path.large_tcache = large_tcache;
     ms_path.heaps = heaps;
-    probe_cache();
     ms_path.brk = ms_real_symbol("__curbrk");
     ms_path.heap_begin = ms_proc_heap_begin();
+    if (ms_path.brk != NULL && ms_path.heap_begin != 0)
+        probe_cache();
     ms_path_sync_brk();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Owns the life of the process and its threads as memspy sees it: start, the child that notices
-// itself, attaching and detaching of threads, sealing, the end. The hot path is inline in spy.h.
+// itself, attaching and detaching of threads, the end. The hot path is inline in spy.h.
 //
 // Invariants. A thread writes only to its own live block. A process's word is its index plus one
 // while it records; it is wiped in every child, however made, so that no child takes itself for
@@ -13,10 +13,10 @@
 #include "conf.h"
 #include "env.h"
 #include "kernel.h"
-#include "maps.h"
 #include "pack.h"
 #include "process.h"
 #include "real.h"
+#include "seal.h"
 #include "sink.h"
 
 #include <limits.h>
@@ -40,86 +40,6 @@ static uint64_t now_units(void)
     return ms_sys_ticks() >> ms_spy_tick_shift;
 }
 
-// --- sealing -----------------------------------------------------------------------------------
-
-// Recording ends for good, with one line. What is recorded stays.
-static void stop(const char *why)
-{
-    if (__atomic_exchange_n(&ms_wiped.word, MS_WORD_OFF, __ATOMIC_ACQ_REL) != MS_WORD_OFF)
-        MS_SAY("recording of process ", ms_process_pid_text(), " stops: ", why, " (",
-                ms_sink_path(), ")");
-}
-
-static void write_modules(struct ms_pack *pack)
-{
-    struct ms_writer out = {ms_pack_raw(pack), ms_pack_raw(pack) + MS_PACK_RAW, false};
-    ms_maps_read(&out);
-    if (out.at == ms_pack_raw(pack))
-        return;
-    struct ms_block *block = ms_pack_bytes(pack, (size_t)(out.at - ms_pack_raw(pack)));
-    if (block == NULL)
-        return;
-    block->type = MS_BLOCK_MODULES;
-    block->process = self;
-    ms_sink_write(block);
-}
-
-// Writes the first `used` slots of the thread's buffer as a sealed block.
-static bool write_events(
-        struct ms_thread *thread, const uint64_t *slots, uint32_t used, struct ms_pack *pack)
-{
-    uint64_t begin = ms_sys_ticks();
-    uint64_t base = thread->live->base;
-    struct ms_encoder *encoder = ms_pack_encoder(pack, base);
-    struct ms_counters *counters = &thread->counters;
-    uint64_t *tally = thread->live->tally;
-    tally[MS_TALLY_LOST] +=
-            ms_ring_encode(slots, used, base, encoder, counters, ms_process_floor());
-    tally[MS_TALLY_SEALS]++;
-    memcpy(counters->tally, tally, sizeof counters->tally);
-    bool new_modules = ms_maps_need_reading(encoder);
-    struct ms_block *block = ms_pack_columns(pack, base, counters);
-    if (block == NULL)
-        return false;
-    block->type = MS_BLOCK_EVENTS;
-    block->process = thread->process;
-    block->thread = thread->index;
-    block->sequence = thread->sequence;
-    block->events = (uint32_t)encoder->events;
-    if (ms_sink_write(block) != 0)
-        return false;
-    if (new_modules)
-        write_modules(pack);
-    tally[MS_TALLY_SEAL_TICKS] += ms_sys_ticks() - begin;
-    return true;
-}
-
-// Empties the buffer for events that start at `base` units or later. Signals are blocked. False
-// when recording had to stop; the events then stay in the live block.
-static bool seal(struct ms_tls *t, uint64_t base)
-{
-    struct ms_thread *thread = t->thread;
-    uint32_t used = t->used < t->limit ? t->used : t->limit;
-    struct ms_pack *pack = ms_pack_take();
-    if (pack == NULL) {
-        stop("no memory");
-        return false;
-    }
-    bool written = write_events(thread, t->slots, used, pack);
-    ms_pack_give(pack);
-    if (!written) {
-        stop("no space left for the trace, or it is gone");
-        return false;
-    }
-    // The slots are cleared before the number changes: until then a reader takes the sealed block.
-    memset(t->slots, 0, (size_t)used * MS_SLOT_BYTES);
-    thread->live->base = base;
-    __atomic_store_n(&thread->live->sequence, ++thread->sequence, __ATOMIC_RELEASE);
-    t->base = base;
-    t->used = 0;
-    return true;
-}
-
 // --- threads -----------------------------------------------------------------------------------
 
 static bool give_buffer(struct ms_thread *thread, uint64_t base)
@@ -127,7 +47,7 @@ static bool give_buffer(struct ms_thread *thread, uint64_t base)
     struct ms_live *live = ms_sink_take_live();
     if (live == NULL)
         return false;
-    live->sequence = ++thread->sequence;
+    live->sequence = thread->sequence;
     live->base = base;
     memcpy(live->tally, thread->counters.tally, sizeof live->tally);
     live->tid = (uint32_t)ms_sys_tid();
@@ -149,6 +69,7 @@ static struct ms_thread *own_memory(struct ms_tls *t)
     if (thread != NULL && thread->process == 0) {
         thread->process = self;
         thread->index = ms_sink_new_thread();
+        thread->sequence = 1;
     }
     return thread;
 }
@@ -159,7 +80,7 @@ static bool attach_thread(struct ms_tls *t)
     t->thread = own_memory(t);
     if (t->thread == NULL || !give_buffer(t->thread, base)) {
         __atomic_fetch_add(&ms_sink_header->lost_threads, 1, __ATOMIC_RELAXED);
-        stop("no space left for the trace");
+        ms_seal_stop("no space left for the trace");
         return false;
     }
     t->slots = (uint64_t *)(t->thread->live + 1);
@@ -178,7 +99,7 @@ static bool attach_thread(struct ms_tls *t)
 // Seals what the thread has and gives its live block back. The thread may attach again.
 static void park(struct ms_tls *t)
 {
-    if (t->owner != self || !ms_spy_attached(t) || !seal(t, t->base))
+    if (t->owner != self || !ms_thread_attached(t) || !ms_seal(t, t->base))
         return;
     t->owner = 0;
     memcpy(t->thread->counters.tally, t->thread->live->tally, sizeof t->thread->live->tally);
@@ -192,7 +113,7 @@ static void thread_exit(void *value)
 {
     struct ms_tls *t = &ms_tls;
     struct ms_thread *thread = value;
-    if (t->thread != thread || !ms_spy_attached(t))
+    if (t->thread != thread || !ms_thread_attached(t))
         return;
     if (++thread->rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
         pthread_setspecific(key, thread);
@@ -203,6 +124,7 @@ static void thread_exit(void *value)
     park(t);
     t->thread = NULL;
     t->owner = 0;
+    t->exited = 1;
     ms_sys_unmap(thread, sizeof *thread);
     t->place.state = MS_IDLE;
     ms_sys_restore_signals(signals);
@@ -225,7 +147,7 @@ static bool write_process(enum ms_origin origin, uint32_t parent)
         written = ms_sink_write(block) == 0;
     }
     if (written && origin != MS_ORIGIN_FORK)
-        write_modules(pack);
+        ms_seal_modules(pack, self);
     ms_pack_give(pack);
     return written;
 }
@@ -340,7 +262,7 @@ bool ms_spy_attach(struct ms_tls *t)
 void ms_spy_record_slow(struct ms_call *c, const struct ms_event *e)
 {
     struct ms_tls *t = c->tls;
-    if (!ms_spy_attached(t)) {
+    if (!ms_thread_attached(t)) {
         t->place.state = MS_REAL;
         if (!ms_spy_attach(t))
             return;
@@ -353,7 +275,7 @@ void ms_spy_record_slow(struct ms_call *c, const struct ms_event *e)
     struct ms_sys_signals signals = ms_sys_block_signals();
     t->place.state = MS_SPY;
     uint64_t *slot = ms_ring_take(t, e);
-    if (slot == NULL && seal(t, e->attr & MS_ATTR_TIMED ? e->start : now_units()))
+    if (slot == NULL && ms_seal(t, e->attr & MS_ATTR_TIMED ? e->start : now_units()))
         slot = ms_ring_take(t, e);
     if (slot != NULL)
         ms_slot_store(slot, e, t->base);
@@ -364,7 +286,7 @@ void ms_spy_record_slow(struct ms_call *c, const struct ms_event *e)
 
 void ms_spy_tally(struct ms_call *c, enum ms_tally what)
 {
-    if (ms_spy_attached(c->tls))
+    if (ms_thread_attached(c->tls))
         c->tls->thread->live->tally[what]++;
 }
 
@@ -406,6 +328,6 @@ void ms_spy_end(unsigned how, int status, const char *path)
 // The first constructor: everything before it that calls a hook has started recording already.
 __attribute__((constructor(101))) static void load(void)
 {
-    if (ms_real_init() && !ms_spy_attached(&ms_tls))
+    if (ms_real_init() && !ms_thread_attached(&ms_tls))
         ms_spy_attach(&ms_tls);
 }

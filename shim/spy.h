@@ -3,8 +3,9 @@
 // the real call with ms_spy_before and ms_spy_after, and hands the event to ms_spy_record.
 //
 // File map of the shim:
-//   hook_alloc hook_map hook_proc hook_fd   the exported functions, nothing else is exported
-//   spy        the life of processes and threads, sealing; spy.h: the hot path
+//   hook_*     the exported functions, nothing else is exported
+//   spy        the life of processes and threads; spy.h: the hot path
+//   seal       full buffers become blocks             thread   what a thread owns
 //   ring       a thread's buffer; its encoding        sink, sink_open   the trace file
 //   path, path_probe   by which path glibc served a call
 //   kernel     exact mode                             maps   executable mappings
@@ -23,34 +24,7 @@
 
 #include "path.h"
 #include "ring.h"
-
-// What every process must have of its own: wiped to zero in the child of a fork, whoever made it
-// (MADV_WIPEONFORK), so that a child notices by itself that it is new.
-struct ms_wiped {
-    uint32_t word; // atomic: index of this process plus one while recording; else see below
-    uint32_t busy; // atomic: a thread is at work in ms_spy_attach
-    int32_t pid;   // of this process, to tell a vfork child from it
-};
-#define MS_WORD_NONE 0u          // not started, or a child that has not noticed yet
-#define MS_WORD_OFF  0xffffffffu // recording is off for good
-// A union of its own pages: on aarch64 pages may have 64 KiB.
-union ms_wiped_page {
-    struct ms_wiped wiped;
-    uint8_t bytes[65536];
-};
-extern MS_HIDDEN union ms_wiped_page ms_wiped_page;
-#define ms_wiped (ms_wiped_page.wiped)
-
-// What a thread owns besides its thread-local object. Private memory, mapped when the thread
-// records its first event.
-struct ms_thread {
-    uint32_t process;  // index
-    uint32_t index;    // of the thread
-    uint64_t sequence; // of the buffer being filled
-    struct ms_live *live;
-    uint32_t rounds; // of thread-exit destructors that have run
-    struct ms_counters counters;
-};
+#include "thread.h"
 
 // One hooked call.
 struct ms_call {
@@ -70,17 +44,12 @@ bool ms_spy_attach(struct ms_tls *t);
 extern MS_HIDDEN uint8_t ms_spy_timing_log2;
 extern MS_HIDDEN uint8_t ms_spy_tick_shift;
 
-MS_INLINE bool ms_spy_attached(const struct ms_tls *t)
-{
-    return t->owner + 1 == __atomic_load_n(&ms_wiped.word, __ATOMIC_RELAXED);
-}
-
 // Whether the call is to be recorded.
 MS_INLINE bool ms_spy_enter(struct ms_call *c)
 {
     c->tls = &ms_tls;
     c->outer = c->tls->place.state;
-    return MS_LIKELY(ms_spy_attached(c->tls)) || ms_spy_attach(c->tls);
+    return MS_LIKELY(ms_thread_attached(c->tls)) || ms_spy_attach(c->tls);
 }
 
 // In the real call, from which a dispatched system call may come.
@@ -138,7 +107,7 @@ MS_INLINE void ms_spy_record(struct ms_call *c, struct ms_event *e)
         e->cost = c->cost;
         e->weight_log2 = c->weight_log2;
     }
-    uint64_t *slot = MS_LIKELY(ms_spy_attached(t)) ? ms_ring_take(t, e) : NULL;
+    uint64_t *slot = MS_LIKELY(ms_thread_attached(t)) ? ms_ring_take(t, e) : NULL;
     if (MS_LIKELY(slot != NULL))
         ms_slot_store(slot, e, t->base);
     else
@@ -167,7 +136,7 @@ MS_INLINE void ms_spy_go(struct ms_tls *t)
 MS_INLINE bool ms_spy_record_quick(
         struct ms_tls *t, uint64_t word0, uint64_t word1, uint64_t caller)
 {
-    if (MS_UNLIKELY(!ms_spy_attached(t)))
+    if (MS_UNLIKELY(!ms_thread_attached(t)))
         return false;
     uint32_t at = ms_sys_take(&t->used, 1);
     if (MS_UNLIKELY(at >= t->limit))

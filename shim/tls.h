@@ -35,6 +35,7 @@ struct ms_tls {
     uint32_t random;    // what the next countdown is drawn from
     uint32_t used;      // slots taken; may pass limit
     uint32_t limit;     // slots there are
+    uint32_t exited;    // libc takes the thread down: only what is worth a buffer is recorded
     uint64_t *slots;    // the buffer: slots of a live block
     uint64_t base;      // what starts are relative to, in time units
     struct ms_thread *thread;
