@@ -14,13 +14,14 @@
 // The order is the order in the block. New columns go at the end; readers skip what they do not
 // know. All but the dictionary and WIDE are columns of numbers.
 enum ms_column {
-    MS_COL_SIGNATURE, // of each event: index into the dictionary
+    MS_COL_SIGNATURE, // of each event: MS_RUNS and its index in the dictionary; or a run, see below
     MS_COL_PTR,
     MS_COL_SIZE,
     MS_COL_USABLE,
     MS_COL_AUX,
     MS_COL_START,
     MS_COL_COST,
+    MS_COL_RUN,        // of each run: its length
     MS_COL_WIDE,       // varints: the numbers that do not fit their column, in order
     MS_COL_SIGNATURES, // the dictionary
     MS_COLUMNS
@@ -29,6 +30,16 @@ enum ms_column {
 
 // A number column holds 32-bit numbers; this one says that the number is the next in WIDE.
 #define MS_WIDE UINT32_MAX
+
+// A run stands for events that repeat those before them exactly, every event what the one `period`
+// earlier was: what a loop that allocates and frees the same block looks like. SIGNATURE 0 is a
+// run of period 2, SIGNATURE 1 one of period 4. A run leaves the model as it is.
+#define MS_RUNS       2
+#define MS_RUN_PERIOD 4 // the longest
+MS_INLINE unsigned ms_run_period(uint64_t signature)
+{
+    return signature == 0 ? 2 : MS_RUN_PERIOD;
+}
 
 // Marks of a signature: fields that need no entry in their column.
 enum ms_mark {
@@ -201,6 +212,11 @@ struct ms_decoder {
     struct ms_signature *signatures;
     uint64_t signature_count;
     uint64_t last_signature; // index of the signature of the event decoded last
+    uint64_t decoded;        // events so far
+    uint64_t run_left;       // events left of the run under way
+    unsigned run_period;
+    struct ms_event history[MS_RUN_PERIOD]; // the last events, the n-th at n modulo MS_RUN_PERIOD
+    uint64_t history_signature[MS_RUN_PERIOD];
     bool bad;
 };
 
@@ -407,15 +423,37 @@ MS_INLINE uint64_t ms_columns_put(struct ms_encoder *x, const struct ms_event *e
         ms_columns_put_time(x, e);
     uint64_t index = ms_encoder_signature(
             x, fields & MS_F_CALLER ? e->caller : 0, ms_signature_word(e, fields, marks));
-    ms_put_number(x, MS_COL_SIGNATURE, index, false);
+    ms_put_number(x, MS_COL_SIGNATURE, index + MS_RUNS, false);
     x->events++;
     return index;
 }
 
-// Reads the next event. Returns false when the block is malformed.
-MS_INLINE bool ms_columns_get(struct ms_decoder *x, struct ms_event *e)
+// Appends `length` events that repeat those before them, of which there are at least a period.
+static inline void ms_columns_put_run(struct ms_encoder *x, unsigned period, uint32_t length)
 {
-    uint64_t index = ms_get_number(x, MS_COL_SIGNATURE);
+    ms_put_number(x, MS_COL_SIGNATURE, period == 2 ? 0 : 1, false);
+    ms_put_number(x, MS_COL_RUN, length, false);
+    x->events += length;
+}
+
+// The next event of the run under way.
+static inline void ms_columns_get_repeated(struct ms_decoder *x, struct ms_event *e)
+{
+    uint64_t from = (x->decoded - x->run_period) % MS_RUN_PERIOD;
+    *e = x->history[from];
+    x->last_signature = x->history_signature[from];
+    x->run_left--;
+}
+
+static inline bool ms_columns_begin_run(struct ms_decoder *x, uint64_t signature)
+{
+    x->run_period = ms_run_period(signature);
+    x->run_left = ms_get_number(x, MS_COL_RUN);
+    return x->run_left != 0 && x->decoded >= x->run_period;
+}
+
+MS_INLINE bool ms_columns_get_coded(struct ms_decoder *x, struct ms_event *e, uint64_t index)
+{
     memset(e, 0, sizeof *e);
     if (MS_UNLIKELY(index >= x->signature_count))
         return false;
@@ -437,6 +475,26 @@ MS_INLINE bool ms_columns_get(struct ms_decoder *x, struct ms_event *e)
         ms_columns_get_ptr(x, e, s->marks);
     if (e->attr & MS_ATTR_TIMED)
         ms_columns_get_time(x, e);
+    return true;
+}
+
+// Reads the next event. Returns false when the block is malformed.
+MS_INLINE bool ms_columns_get(struct ms_decoder *x, struct ms_event *e)
+{
+    if (x->run_left == 0) {
+        uint64_t signature = ms_get_number(x, MS_COL_SIGNATURE);
+        if (MS_LIKELY(signature >= MS_RUNS)) {
+            if (!ms_columns_get_coded(x, e, signature - MS_RUNS))
+                return false;
+        } else if (!ms_columns_begin_run(x, signature)) {
+            return false;
+        }
+    }
+    if (x->run_left != 0)
+        ms_columns_get_repeated(x, e);
+    x->history[x->decoded % MS_RUN_PERIOD] = *e;
+    x->history_signature[x->decoded % MS_RUN_PERIOD] = x->last_signature;
+    x->decoded++;
     return true;
 }
 

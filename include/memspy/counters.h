@@ -64,25 +64,28 @@ MS_INLINE void ms_row_add_cost(struct ms_row *row, uint64_t cost, uint64_t weigh
     row->hist[ms_hist_bucket(cost)] += weight;
 }
 
-// Adds an event, its cost less `floor`.
-MS_INLINE void ms_counters_add(struct ms_counters *c, const struct ms_event *e, uint64_t floor)
+// Adds `times` events that are all alike; a timed one's cost less `floor`.
+MS_INLINE void ms_counters_add(
+        struct ms_counters *c, const struct ms_event *e, uint64_t floor, uint64_t times)
 {
     if (e->kind < MS_KIND_LIMIT)
-        c->kinds[e->kind]++;
+        c->kinds[e->kind] += times;
     enum ms_class class = ms_kind_class(e->kind);
     if (class != MS_CLASS_ALLOC && class != MS_CLASS_FREE)
         return;
     if (e->attr & MS_ATTR_FAILED) {
-        c->failed_calls++;
-        if (__builtin_add_overflow(c->failed_bytes, e->size, &c->failed_bytes))
-            c->failed_bytes = UINT64_MAX; // sizes that fail are often absurd
+        c->failed_calls += times;
+        uint64_t bytes; // sizes that fail are often absurd
+        if (__builtin_mul_overflow(e->size, times, &bytes) ||
+                __builtin_add_overflow(c->failed_bytes, bytes, &c->failed_bytes))
+            c->failed_bytes = UINT64_MAX;
         return;
     }
     struct ms_row *row = &c->rows[ms_row_of(e)];
-    row->calls++;
-    row->bytes += ms_event_frees(e) ? e->usable : e->size;
+    row->calls += times;
+    row->bytes += (ms_event_frees(e) ? e->usable : e->size) * times;
     if (e->attr & MS_ATTR_TIMED)
-        ms_row_add_cost(row, e->cost > floor ? e->cost - floor : 0, UINT64_C(1) << e->weight_log2);
+        ms_row_add_cost(row, e->cost > floor ? e->cost - floor : 0, times << e->weight_log2);
 }
 
 // Adds the row `from` to `to`.
