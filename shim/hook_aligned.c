@@ -26,12 +26,31 @@ static void aligned_before(struct aligned_call *a, uint8_t kind, size_t align, s
     ms_spy_before(&a->call, false);
 }
 
+// What is over of a block that was made larger for the alignment's sake is freed within the call,
+// and that may move the break down or give pages of a thread heap back: then the call touched the
+// kernel, though what it returns came from the arena.
+static uint8_t judge_aligned(const struct aligned_call *a, const void *block)
+{
+    uint8_t path = ms_hook_judge(&a->call, block);
+    if (!ms_path_claim_trim(block))
+        return path;
+    if (path == MS_ALLOC_ARENA)
+        path = ms_path_size_word(block) & MS_CHUNK_NON_MAIN ? MS_ALLOC_HEAP : MS_ALLOC_BRK;
+    return path | MS_ATTR_SHRANK;
+}
+
 static void aligned_after(struct aligned_call *a, void *block, uint64_t caller)
 {
     bool hit = block != NULL && a->cache != NULL && a->bin < MS_BINS &&
                ms_path_count(a->cache, a->bin) == (uint16_t)(a->count - ms_path.count_step);
     a->e.caller = caller;
-    ms_hook_record(&a->call, &a->e, block, hit);
+    a->e.ptr = (uint64_t)(uintptr_t)block;
+    a->e.attr = MS_ATTR_FAILED;
+    if (block != NULL) {
+        a->e.attr = hit ? MS_ALLOC_TCACHE : judge_aligned(a, block);
+        a->e.usable = ms_hook_usable(block);
+    }
+    ms_spy_record(&a->call, &a->e);
 }
 
 MS_EXPORT void *memalign(size_t align, size_t size)

@@ -14,12 +14,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+// Whether fd is the trace's: to the program, a number that is not open.
+static bool is_hidden(int fd)
+{
+    if (fd < 0 || fd != ms_sink_descriptor() || !ms_sink_owns_descriptor())
+        return false;
+    errno = EBADF;
+    return true;
+}
+
 MS_EXPORT int close(int fd)
 {
-    if (fd >= 0 && fd == ms_sink_descriptor() && ms_sink_owns_descriptor()) {
-        errno = EBADF;
+    if (is_hidden(fd))
         return -1;
-    }
     if (ms_real_init())
         return ms_real.close(fd);
     long result = ms_sys_close(fd);
@@ -61,13 +68,16 @@ MS_EXPORT void closefrom(int lowest)
         ms_real.closefrom(lowest);
         return;
     }
-    for (int fd = lowest; fd < ours; fd++)
-        ms_real.close(fd);
+    if (lowest < ours && real_close_range((unsigned)lowest, (unsigned)ours - 1, 0) != 0)
+        for (int fd = lowest; fd < ours; fd++)
+            ms_real.close(fd);
     ms_real.closefrom(ours + 1);
 }
 
 MS_EXPORT int dup2(int old, int wanted)
 {
+    if (is_hidden(old))
+        return -1;
     if (wanted >= 0 && wanted == ms_sink_descriptor())
         ms_sink_move_descriptor();
     if (!ms_real_init())
@@ -77,6 +87,8 @@ MS_EXPORT int dup2(int old, int wanted)
 
 MS_EXPORT int dup3(int old, int wanted, int flags)
 {
+    if (is_hidden(old))
+        return -1;
     if (wanted >= 0 && wanted == ms_sink_descriptor())
         ms_sink_move_descriptor();
     if (!ms_real_init())

@@ -26,11 +26,6 @@ static bool claim_brk(bool growth)
             &ms_path.brk_seen, &seen, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-bool ms_path_claim_trim(void)
-{
-    return claim_brk(false);
-}
-
 void ms_path_sync_brk(void)
 {
     if (ms_path.brk != NULL)
@@ -222,6 +217,27 @@ static enum ms_free_path path_from_heap(const struct ms_path_free *f)
         return MS_FREE_ARENA; // another thread of the arena was charged
     forget_heap(f, f->system_before - now);
     return MS_FREE_TRIM;
+}
+
+bool ms_path_claim_trim(const void *block)
+{
+    uint64_t word = ms_path_size_word(block);
+    if (!ms_path.glibc || (word & MS_CHUNK_MMAPPED))
+        return false;
+    if (!(word & MS_CHUNK_NON_MAIN))
+        return claim_brk(false);
+    const volatile struct heap_info *heap =
+            (const void *)((uintptr_t)block >> MS_HEAP_SHIFT << MS_HEAP_SHIFT);
+    const uint64_t *system = ms_path.heaps ? system_mem(heap->arena) : NULL;
+    bool is_new;
+    struct heap_entry *arena =
+            system == NULL ? NULL : find_heap((uintptr_t)system >> MS_HEAP_SHIFT, &is_new);
+    if (arena == NULL)
+        return false;
+    uint64_t now = *(const volatile uint64_t *)system;
+    uint64_t seen = __atomic_load_n(&arena->system, __ATOMIC_RELAXED);
+    return now < seen && __atomic_compare_exchange_n(&arena->system, &seen, now, false,
+                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 enum ms_free_path ms_path_after_free(const struct ms_path_free *f)

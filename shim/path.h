@@ -108,8 +108,9 @@ struct ms_path_old {
 };
 enum ms_alloc_path ms_path_of_realloc(const struct ms_path_old *old, const void *block);
 
-// Whether the break shrank and nobody was charged yet; the caller then is.
-bool ms_path_claim_trim(void);
+// Whether the heap that holds `block` gave memory back to the kernel and nobody was charged yet;
+// the caller, an aligned allocation that may have freed what was over, then is.
+bool ms_path_claim_trim(const void *block);
 // The program itself moved the break: nobody is to be charged.
 void ms_path_sync_brk(void);
 

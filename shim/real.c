@@ -16,13 +16,32 @@ uint64_t ms_boot_calls;
 
 static bool looking;
 
+// Weak: other libcs have no such function.
+const char *gnu_get_libc_version(void) __attribute__((weak));
+
+// Whether glibc is 2.43 or later; false for any other libc.
+static bool is_since_243(void)
+{
+    if (gnu_get_libc_version == NULL)
+        return false;
+    const char *version = gnu_get_libc_version();
+    unsigned minor = 0;
+    if (version[0] != '2' || version[1] != '.')
+        return false;
+    for (version += 2; *version >= '0' && *version <= '9'; version++)
+        minor = minor * 10 + (unsigned)(*version - '0');
+    return minor >= 43;
+}
+
 static void look_up(void)
 {
 #define LOOK_UP(result, name, parameters)                                                          \
     ms_real.name = (__typeof__(ms_real.name))(uintptr_t)dlsym(RTLD_NEXT, #name);
-    MS_REAL_FUNCTIONS (LOOK_UP)
+    MS_REAL_FUNCTIONS(LOOK_UP)
+    if (is_since_243()) {
+        MS_REAL_SINCE_243(LOOK_UP)
+    }
 #undef LOOK_UP
-        dlerror(); // a name that libc lacks is no error of the program's
 }
 
 bool ms_real_init(void)

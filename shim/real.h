@@ -11,6 +11,13 @@
 
 // X(result, name, parameters). A function that libc lacks is NULL, and its hook says ENOSYS or
 // falls back, as the hook's comment states.
+//
+// Those of MS_REAL_SINCE_243 are looked for only where glibc is known to have them: a look-up that
+// fails allocates its message, and frees it in the program's next call of dlsym, through whatever
+// free is in front of ours.
+#define MS_REAL_SINCE_243(X)                                                                       \
+    X(void, free_sized, (void *, size_t))                                                          \
+    X(void, free_aligned_sized, (void *, size_t, size_t))
 #define MS_REAL_FUNCTIONS(X)                                                                       \
     X(void *, malloc, (size_t))                                                                    \
     X(void *, calloc, (size_t, size_t))                                                            \
@@ -23,8 +30,6 @@
     X(size_t, malloc_usable_size, (void *))                                                        \
     X(int, malloc_trim, (size_t))                                                                  \
     X(void, free, (void *))                                                                        \
-    X(void, free_sized, (void *, size_t))                                                          \
-    X(void, free_aligned_sized, (void *, size_t, size_t))                                          \
     X(void *, mmap, (void *, size_t, int, int, int, off_t))                                        \
     X(int, munmap, (void *, size_t))                                                               \
     X(void *, mremap, (void *, size_t, size_t, int, ...))                                          \
@@ -54,7 +59,8 @@
 
 struct ms_real {
 #define MS_REAL_MEMBER(result, name, parameters) result(*name) parameters;
-    MS_REAL_FUNCTIONS (MS_REAL_MEMBER)
+    MS_REAL_FUNCTIONS(MS_REAL_MEMBER)
+    MS_REAL_SINCE_243(MS_REAL_MEMBER)
 #undef MS_REAL_MEMBER
 };
 

@@ -128,7 +128,6 @@ static void hex(char *out, const uint8_t *bytes, size_t size)
 
 static void fill_header(struct ms_file_header *h)
 {
-    h->magic = MS_FILE_MAGIC;
     h->major = MS_FORMAT_MAJOR;
     h->minor = MS_FORMAT_MINOR;
     h->header_size = MS_HEADER_SIZE;
@@ -142,10 +141,15 @@ static void fill_header(struct ms_file_header *h)
     h->start_ticks = ms_sys_ticks();
     h->start_mono_ns = ms_sys_nanoseconds(CLOCK_MONOTONIC);
     h->start_real_ns = ms_sys_nanoseconds(CLOCK_REALTIME);
-    h->crc = ms_crc32(h, offsetof(struct ms_file_header, crc));
     h->space_next = MS_HEADER_SIZE;
     h->process_next = 1;
     h->thread_next = 1;
+    // The checksum is that of the header with its magic, which is stored last: a process that is
+    // killed within leaves no trace rather than a damaged one.
+    struct ms_file_header whole = *h;
+    whole.magic = MS_FILE_MAGIC;
+    h->crc = ms_crc32(&whole, offsetof(struct ms_file_header, crc));
+    __atomic_store_n(&h->magic, MS_FILE_MAGIC, __ATOMIC_RELEASE);
 }
 
 // Reserves and maps the header's page of a file that holds one, or is to.

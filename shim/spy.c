@@ -7,6 +7,24 @@
 // its parent. Sealing and attaching run with all signals blocked, in state MS_SPY: a hooked call
 // that enters then (none but a second thread's can) forwards. errno is never touched: system calls
 // are raw, and of libc only functions that report by their result are called.
+//
+// File map of the shim:
+//   hook_*     the exported functions, nothing else is exported
+//   spy        the life of processes and threads; spy.h: the hot path
+//   seal       full buffers become blocks             thread   what a thread owns
+//   ring       a thread's buffer; its encoding        sink, sink_open   the trace file
+//   path, path_probe   by which path glibc served a call
+//   kernel     exact mode                             maps   executable mappings
+//   pack       zstd and working memory                env    the environment of programs started
+//   proc       /proc                                  conf   the configuration
+//   tls        the thread-local object                real   the real functions, bootstrap pool
+//   sys        system calls, clock, stderr
+//
+// The life of one malloc: hook_alloc's malloc finds its thread attached (one compare), looks at
+// the head of the thread cache's bin, calls the real malloc with or without reading the clock
+// around it, tells the path from what changed, and stores one 32-byte slot into its live block, a
+// shared mapping of the trace: from then on no death of the process can take the event away. When
+// the live block is full, its events are turned into columns, compressed and written.
 #define _GNU_SOURCE
 #include "spy.h"
 
@@ -223,6 +241,8 @@ static void begin_process(void)
         ms_sys_advise(&ms_wiped_page, sizeof ms_wiped_page, MADV_WIPEONFORK);
         bool on = !started ? start(counter, nanoseconds)
                            : ms_sink_header != NULL && become_child(counter, nanoseconds);
+        if (!on && ms_sink_header != NULL)
+            ms_seal_stop("no space left for the trace");
         ms_wiped.pid = ms_sys_pid();
         __atomic_store_n(&ms_wiped.word, on ? self + 1 : MS_WORD_OFF, __ATOMIC_RELEASE);
     }
@@ -245,8 +265,11 @@ bool ms_spy_attach(struct ms_tls *t)
         ms_sink_lost(1);
         return false;
     }
-    // Before libc has its environment nothing can begin; inside memspy nothing may.
-    if (t->place.state == MS_SPY || !ms_real_ready() || environ == NULL) {
+    // What libc allocates for memspy itself is no event of the program's.
+    if (t->place.state == MS_SPY)
+        return false;
+    // Before libc has its environment nothing can begin.
+    if (!ms_real_ready() || environ == NULL) {
         ms_boot_calls++;
         return false;
     }

@@ -1,24 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The only door for hooks. A hook asks ms_spy_enter whether this call is to be recorded, brackets
 // the real call with ms_spy_before and ms_spy_after, and hands the event to ms_spy_record.
-//
-// File map of the shim:
-//   hook_*     the exported functions, nothing else is exported
-//   spy        the life of processes and threads; spy.h: the hot path
-//   seal       full buffers become blocks             thread   what a thread owns
-//   ring       a thread's buffer; its encoding        sink, sink_open   the trace file
-//   path, path_probe   by which path glibc served a call
-//   kernel     exact mode                             maps   executable mappings
-//   pack       zstd and working memory                env    the environment of programs started
-//   proc       /proc                                  conf   the configuration
-//   tls        the thread-local object                real   the real functions, bootstrap pool
-//   sys        system calls, clock, stderr
-//
-// The life of one malloc: hook_alloc's malloc finds its thread attached (one compare), looks at
-// the head of the thread cache's bin, calls the real malloc with or without reading the clock
-// around it, tells the path from what changed, and stores one 32-byte slot into its live block, a
-// shared mapping of the trace: from then on no death of the process can take the event away. When
-// the live block is full, its events are turned into columns, compressed and written.
 #ifndef MEMSPY_SPY_H
 #define MEMSPY_SPY_H
 

@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy check basic.mspy

@@ -1,0 +1,1 @@
+: >empty.mspy; memspy check empty.mspy

@@ -1,0 +1,1 @@
+seq 10000 >text.mspy; memspy check text.mspy

@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy check --json threads.mspy

@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy dump basic.mspy | head -n 8

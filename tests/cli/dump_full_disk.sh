@@ -1,0 +1,1 @@
+memspy dump "$GOLDEN/basic.mspy" >/dev/full

@@ -1,0 +1,1 @@
+seq 10000 >text.mspy; memspy dump text.mspy

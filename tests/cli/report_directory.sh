@@ -1,0 +1,1 @@
+mkdir d; memspy report d

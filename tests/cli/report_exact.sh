@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy report exact.mspy

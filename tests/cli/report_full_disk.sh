@@ -1,0 +1,1 @@
+memspy report "$GOLDEN/basic.mspy" >/dev/full

@@ -1,0 +1,1 @@
+memspy report --frobnicate x.mspy

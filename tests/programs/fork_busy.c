@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Four threads allocate while the main thread forks 50 times; the children allocate at once.
+#include "say.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+static atomic_int stop;
+static atomic_int made;
+
+static void *work(void *arg)
+{
+    int n = 0;
+    for (; !atomic_load(&stop); n++) {
+        free(malloc((size_t)arg * 1000 + (size_t)n % 500));
+        for (volatile int i = 0; i < 1000; i++)
+            ; // so that the trace stays small
+    }
+    atomic_fetch_add(&made, n);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread[4];
+    for (size_t i = 0; i < 4; i++)
+        pthread_create(&thread[i], NULL, work, (void *)(i + 1));
+    for (int i = 0; i < 50; i++) {
+        pid_t pid = fork();
+        need(pid >= 0, "fork");
+        if (pid == 0) {
+            for (int k = 0; k < 200; k++)
+                free(malloc(600));
+            say("process pid=%d ppid=%d origin=fork", getpid(), getppid());
+            say("count pid=%d kind=malloc n=200 bytes=120000", getpid());
+            _exit(0);
+        }
+        int status = -1;
+        waitpid(pid, &status, 0);
+        need(status == 0, "child's status");
+    }
+    stop = 1;
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    say("count pid=%d kind=malloc n=%d", getpid(), made);
+    return 0;
+}
