@@ -28,24 +28,31 @@ static const char *after(const char *text, const char *part)
     return NULL;
 }
 
-static uint8_t read_timing(const char *text)
+// A number from 1 to 32768 that is a power of two; 0 if text is none.
+static unsigned read_power(const char *text)
 {
-    const uint8_t usual = 5;
-    if (text == NULL || *text == '\0')
-        return usual;
     unsigned value = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        if (*at < '0' || *at > '9' || value > 32768) {
-            value = 0;
-            break;
-        }
-        value = value * 10 + (unsigned)(*at - '0');
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9' || value > 32768)
+            return 0;
+        value = value * 10 + (unsigned)(*text - '0');
     }
-    if (value == 0 || value > 32768 || (value & (value - 1)) != 0) {
-        MS_SAY(MS_ENV_TIMING, "=", text, " is not a power of two from 1 to 32768; using 32");
-        return usual;
+    return value <= 32768 && (value & (value - 1)) == 0 ? value : 0;
+}
+
+static void read_timing(const char *text)
+{
+    ms_conf.timing_log2 = 4;
+    ms_conf.sparse_timing_log2 = 6;
+    if (text == NULL || *text == '\0')
+        return;
+    unsigned value = read_power(text);
+    if (value == 0) {
+        MS_SAY(MS_ENV_TIMING, "=", text, " is not a power of two from 1 to 32768; ignored");
+        return;
     }
-    return (uint8_t)__builtin_ctz(value);
+    ms_conf.timing_log2 = (uint8_t)__builtin_ctz(value);
+    ms_conf.sparse_timing_log2 = ms_conf.timing_log2;
 }
 
 static bool read_exact(const char *text)
@@ -67,7 +74,7 @@ bool ms_conf_init(char *const *environment)
     ms_conf.out = ms_conf.out_given ? out : MS_OUT_DEFAULT;
     ms_conf.join = ms_conf_value(environment, MS_ENV_TRACE);
     ms_conf.exact = read_exact(ms_conf_value(environment, MS_ENV_KERNEL));
-    ms_conf.timing_log2 = read_timing(ms_conf_value(environment, MS_ENV_TIMING));
+    read_timing(ms_conf_value(environment, MS_ENV_TIMING));
     const char *tunables = ms_conf_value(environment, "GLIBC_TUNABLES");
     ms_conf.large_tcache = after(tunables, "glibc.malloc.tcache_max=") != NULL;
     // 0 is off and 1 is madvise alone; what is above sizes heaps by huge pages.

@@ -8,13 +8,14 @@
 #define MS_PATH_MAX 4096
 
 struct ms_conf {
-    const char *out;     // template of the trace's path
-    const char *join;    // "SESSION:PATH" of the trace to join, or NULL
-    bool out_given;      // the user chose `out`
-    bool exact;          // exact mode is asked for
-    uint8_t timing_log2; // one predicted cache hit in 2^n is timed
-    bool large_tcache;   // GLIBC_TUNABLES change which sizes the thread cache takes
-    bool huge_heaps;     // GLIBC_TUNABLES give thread heaps another size
+    const char *out;            // template of the trace's path
+    const char *join;           // "SESSION:PATH" of the trace to join, or NULL
+    bool out_given;             // the user chose `out`
+    bool exact;                 // exact mode is asked for
+    uint8_t timing_log2;        // one predicted cache hit in 2^n is timed
+    uint8_t sparse_timing_log2; // the same once a thread has recorded much
+    bool large_tcache;          // GLIBC_TUNABLES change which sizes the thread cache takes
+    bool huge_heaps;            // GLIBC_TUNABLES give thread heaps another size
 };
 
 extern MS_HIDDEN struct ms_conf ms_conf;

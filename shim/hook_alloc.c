@@ -56,7 +56,7 @@ MS_EXPORT void *malloc(size_t size)
     void *block = ms_real.malloc(size);
     ms_spy_back(t);
     bool hit = block == head;
-    if (MS_LIKELY(hit && (uintptr_t)block >> 48 == 0)) {
+    if (MS_LIKELY(hit && !ms_sys_is_wide((uintptr_t)block))) {
         uint64_t usable = (ms_path_size_word(block) & ~UINT64_C(7)) - 8;
         if (MS_LIKELY(ms_spy_record_quick(t, SLOT_WORD0(MS_KIND_MALLOC, MS_ALLOC_TCACHE, block),
                     size | (usable - size) << 48, MS_CALLER)))
@@ -205,7 +205,7 @@ MS_EXPORT void free(void *block)
     uint64_t word = ms_path_size_word(block);
     uint64_t bin = ms_path_chunk_bin(word & ~UINT64_C(7));
     if (MS_UNLIKELY(ms_boot_owns(block) || (word & MS_CHUNK_MMAPPED) ||
-                    (uintptr_t)block >> 48 != 0 || !ms_path_has_room(cache, bin) ||
+                    ms_sys_is_wide((uintptr_t)block) || !ms_path_has_room(cache, bin) ||
                     !ms_spy_quick(t)))
         return free_slow(block, MS_CALLER);
     uint64_t usable = (word & ~UINT64_C(7)) - 8;

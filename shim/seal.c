@@ -3,12 +3,17 @@
 // thread that owns the buffer, signals blocked, state MS_SPY.
 #include "seal.h"
 
+#include "conf.h"
 #include "maps.h"
 #include "pack.h"
 #include "process.h"
 #include "ring.h"
 #include "sink.h"
 #include "sys.h"
+
+// A thread's first buffers are timed densely, so that a short program's figures have a fine grain;
+// one that goes on has calls enough for a coarser one. Each timed event carries its weight.
+#define DENSE_BUFFERS 4
 
 void ms_seal_stop(const char *why)
 {
@@ -82,5 +87,7 @@ bool ms_seal(struct ms_tls *t, uint64_t base)
     __atomic_store_n(&thread->live->sequence, ++thread->sequence, __ATOMIC_RELEASE);
     t->base = base;
     t->used = 0;
+    if (thread->sequence > DENSE_BUFFERS)
+        t->timing_log2 = ms_conf.sparse_timing_log2;
     return true;
 }

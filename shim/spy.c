@@ -45,7 +45,6 @@
 #include <unistd.h>
 
 union ms_wiped_page ms_wiped_page __attribute__((aligned(65536)));
-uint8_t ms_spy_timing_log2;
 uint8_t ms_spy_tick_shift;
 
 static bool started;      // this image has begun to record, in this process or an ancestor
@@ -105,6 +104,7 @@ static bool attach_thread(struct ms_tls *t)
     t->used = 0;
     t->limit = MS_LIVE_SLOTS;
     t->base = base;
+    t->timing_log2 = ms_conf.timing_log2;
     t->countdown = 0;
     t->random = (uint32_t)base * 2654435761u;
     ms_kernel_attach(t);
@@ -204,7 +204,6 @@ static bool start(uint64_t counter, uint64_t nanoseconds)
     started = true;
     if (!ms_conf_init(environ) || !open_trace(&origin))
         return false;
-    ms_spy_timing_log2 = ms_conf.timing_log2;
     ms_spy_tick_shift = (uint8_t)ms_sink_header->tick_shift;
     self = ms_sink_new_process();
     // Registered before any other handler, so run after all of them, when the status is known.

@@ -22,8 +22,6 @@ struct ms_call {
 // Returns false when nothing is to be recorded; the hook then only forwards.
 bool ms_spy_attach(struct ms_tls *t);
 
-// How often a predicted cache hit is timed: one in 2^ms_spy_timing_log2.
-extern MS_HIDDEN uint8_t ms_spy_timing_log2;
 extern MS_HIDDEN uint8_t ms_spy_tick_shift;
 
 // Whether the call is to be recorded.
@@ -49,7 +47,7 @@ MS_INLINE void ms_spy_back(struct ms_tls *t)
 MS_INLINE uint32_t ms_spy_draw(struct ms_tls *t)
 {
     t->random = t->random * 1664525u + 1013904223u; // Numerical Recipes, "quick and dirty"
-    return (uint32_t)((uint64_t)t->random * ((2u << ms_spy_timing_log2) - 1) >> 32);
+    return (uint32_t)((uint64_t)t->random * ((2u << t->timing_log2) - 1) >> 32);
 }
 
 // Directly before the real call. `cheap` says that it will be a thread-cache hit as far as one
@@ -62,7 +60,7 @@ MS_INLINE void ms_spy_before(struct ms_call *c, bool cheap)
     c->start = 0;
     if (MS_UNLIKELY(c->timed && cheap)) {
         t->countdown = ms_spy_draw(t);
-        c->weight_log2 = ms_spy_timing_log2;
+        c->weight_log2 = (uint8_t)t->timing_log2;
     }
     t->place.word = ms_place_real.word;
     if (c->timed)

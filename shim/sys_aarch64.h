@@ -36,6 +36,13 @@ static inline uint32_t ms_sys_take(uint32_t *counter, uint32_t count)
     return __atomic_fetch_add(counter, count, __ATOMIC_RELAXED);
 }
 
+// Whether an address that an allocator returned has more than 48 bits, as one with a memory tag
+// has.
+static inline int ms_sys_is_wide(uintptr_t address)
+{
+    return address >> 48 != 0;
+}
+
 // The thread pointer, from which thread-local slots of libc are reached.
 static inline char *ms_sys_thread_pointer(void)
 {

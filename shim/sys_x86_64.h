@@ -33,6 +33,15 @@ static inline uint32_t ms_sys_take(uint32_t *counter, uint32_t count)
     return count;
 }
 
+// Whether an address that an allocator returned has more than 48 bits: not on x86-64, where the
+// kernel maps above 2^47 only what asks for it by address
+// (Documentation/arch/x86/x86_64/5level-paging.rst).
+static inline int ms_sys_is_wide(uintptr_t address)
+{
+    (void)address;
+    return 0;
+}
+
 // The thread pointer, from which thread-local slots of libc are reached.
 static inline char *ms_sys_thread_pointer(void)
 {

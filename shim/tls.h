@@ -30,14 +30,15 @@ union ms_place {
 
 struct ms_tls {
     union ms_place place;
-    uint32_t owner;     // index of the process in which the thread is attached; 0: in none
-    uint32_t countdown; // predicted cache hits left until one is timed
-    uint32_t random;    // what the next countdown is drawn from
-    uint32_t used;      // slots taken; may pass limit
-    uint32_t limit;     // slots there are
-    uint32_t exited;    // libc takes the thread down: only what is worth a buffer is recorded
-    uint64_t *slots;    // the buffer: slots of a live block
-    uint64_t base;      // what starts are relative to, in time units
+    uint32_t owner;       // index of the process in which the thread is attached; 0: in none
+    uint32_t countdown;   // predicted cache hits left until one is timed
+    uint32_t random;      // what the next countdown is drawn from
+    uint32_t used;        // slots taken; may pass limit
+    uint32_t limit;       // slots there are
+    uint16_t exited;      // libc takes the thread down: only what is worth a buffer is recorded
+    uint16_t timing_log2; // one predicted cache hit in 2^n is timed
+    uint64_t *slots;      // the buffer: slots of a live block
+    uint64_t base;        // what starts are relative to, in time units
     struct ms_thread *thread;
 };
 

@@ -4,7 +4,7 @@
 # tests/run.sh and tests/bench/run.sh; runs nothing by itself.
 
 # What building and recording need.
-BUILD_PACKAGES="cmake ninja-build pkg-config gcc g++ libc6-dev libzstd-dev libyajl-dev libunwind-dev"
+BUILD_PACKAGES="cmake ninja-build pkg-config gcc g++ libc6-dev libzstd-dev libyajl-dev"
 
 # What the tests need on top: second compiler and fuzzers, oracles (strace, ltrace, valgrind),
 # programs to trace, other allocators, a cross compiler for the other architecture.

@@ -8,7 +8,8 @@
 #define MS_ENV_OUT "MEMSPY_OUT"
 // "exact" turns on exact mode; anything else, or nothing, leaves it off.
 #define MS_ENV_KERNEL "MEMSPY_KERNEL"
-// One predicted thread-cache hit in this many is timed (1 to 32768, a power of two; default 32).
+// One predicted thread-cache hit in this many is timed: a power of two from 1 to 32768. By default
+// 16, and 64 once a thread has recorded some 16 000 events.
 #define MS_ENV_TIMING "MEMSPY_TIMING"
 // Set by the shim for the programs that this one starts: "SESSION:PATH", the trace to join, where
 // SESSION is the session id of the trace's header in hexadecimal.

@@ -57,7 +57,7 @@ enum ms_class {
 
 enum ms_kind {
 #define MS_KIND_ENUM(name, number, text, class, fields) MS_KIND_##name = number,
-    MS_EVENT_KINDS (MS_KIND_ENUM)
+    MS_EVENT_KINDS(MS_KIND_ENUM)
 #undef MS_KIND_ENUM
             MS_KIND_LIMIT = 64, // kinds are below this
     MS_KIND_EXT = 255,          // in live blocks only: the second slot of an event that needs two
@@ -115,10 +115,10 @@ MS_INLINE unsigned ms_kind_fields(unsigned kind)
 #define MS_KIND_FIELDS(name, number, text, class, fields)                                          \
     case number:                                                                                   \
         return fields;
-        MS_EVENT_KINDS (MS_KIND_FIELDS)
+        MS_EVENT_KINDS(MS_KIND_FIELDS)
 #undef MS_KIND_FIELDS
-        default:
-            return 0;
+    default:
+        return 0;
     }
 }
 
@@ -128,10 +128,10 @@ MS_INLINE enum ms_class ms_kind_class(unsigned kind)
 #define MS_KIND_CLASS(name, number, text, class, fields)                                           \
     case number:                                                                                   \
         return MS_CLASS_##class;
-        MS_EVENT_KINDS (MS_KIND_CLASS)
+        MS_EVENT_KINDS(MS_KIND_CLASS)
 #undef MS_KIND_CLASS
-        default:
-            return MS_CLASS_MAP;
+    default:
+        return MS_CLASS_MAP;
     }
 }
 
@@ -142,10 +142,10 @@ static inline const char *ms_kind_name(unsigned kind)
 #define MS_KIND_NAME(name, number, text, class, fields)                                            \
     case number:                                                                                   \
         return text;
-        MS_EVENT_KINDS (MS_KIND_NAME)
+        MS_EVENT_KINDS(MS_KIND_NAME)
 #undef MS_KIND_NAME
-        default:
-            return NULL;
+    default:
+        return NULL;
     }
 }
 

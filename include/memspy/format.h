@@ -122,7 +122,7 @@ enum ms_process_property {
     MS_PROCESS_ALLOCATOR = 12,       // path of the object that holds the real malloc
     MS_PROCESS_FLAGS = 13,           // enum ms_process_flag
     MS_PROCESS_FLOOR_TICKS = 14,     // the timer's own floor, taken off every cost
-    MS_PROCESS_TIMING_LOG2 = 15,     // one predicted cache hit in 2^n is timed
+    MS_PROCESS_TIMING_LOG2 = 15,     // one predicted cache hit in 2^n is timed, at first
     MS_PROCESS_EVENT_TICKS_256 = 16, // ticks that recording 256 untimed events took
     MS_PROCESS_TIMED_TICKS_256 = 17, // ticks that recording 256 timed events took
     MS_PROCESS_SETUP_TICKS = 18,     // ticks from the shim's first instruction to this block

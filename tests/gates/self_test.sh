@@ -161,6 +161,14 @@ size_t f(void);'
     must_fail 'no headers' headers_alone empty
 }
 
+test_aarch64() {
+    command -v aarch64-linux-gnu-gcc >/dev/null || return 0
+    echo 'int main(void) { int unused; return 0; }' >warning.c
+    echo 'int main(void) { return 0; }' >clean.c
+    must_pass aarch64 "$PWD/clean.c"
+    must_fail 'unused variable' aarch64 "$PWD/warning.c"
+}
+
 test_words() {
     local word
     tree clean a.c 'int x; // see tests/work/x, /home/user/x and https://example.org/work/y'
@@ -194,7 +202,7 @@ test_format() {
 dialect=gnu2
 [ "$(uname -m)" = x86_64 ] || dialect=desc
 
-tests='exports needed tls undefined edges sizes headers_alone words format'
+tests='exports needed tls undefined edges sizes headers_alone aarch64 words format'
 for name in $tests; do
     "test_$name"
 done
