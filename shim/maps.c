@@ -69,21 +69,21 @@ static void add(void *context, const struct ms_proc_mapping *m)
     r->last_end = m->end;
 }
 
-void ms_maps_read(struct ms_writer *out)
+void ms_maps_read(struct ms_writer *out, char *buffer, size_t size)
 {
     struct reading r = {out, 0, 0};
     uint8_t *begin = out->at, count[MS_VARINT_MAX];
     struct ms_writer number = {count, count + sizeof count, false};
     if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0)
         return;
-    ms_proc_mappings(add, &r);
+    ms_proc_mappings(add, &r, buffer, size);
     // The number of mappings comes first but is known last.
     ms_put_varint(&number, r.count);
-    size_t size = (size_t)(number.at - count);
-    if (size <= (size_t)(out->end - out->at)) {
-        memmove(begin + size, begin, (size_t)(out->at - begin));
-        memcpy(begin, count, size);
-        out->at += size;
+    size_t length = (size_t)(number.at - count);
+    if (length <= (size_t)(out->end - out->at)) {
+        memmove(begin + length, begin, (size_t)(out->at - begin));
+        memcpy(begin, count, length);
+        out->at += length;
     }
     range_count = r.count;
     read_ns = ms_sys_nanoseconds(CLOCK_MONOTONIC);

@@ -13,7 +13,7 @@
 struct ms_encoder;
 bool ms_maps_need_reading(const struct ms_encoder *encoder);
 
-// Reads the mappings and writes a MODULES payload.
-void ms_maps_read(struct ms_writer *out);
+// Reads the mappings and writes a MODULES payload. `buffer` is working memory.
+void ms_maps_read(struct ms_writer *out, char *buffer, size_t size);
 
 #endif

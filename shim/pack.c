@@ -43,6 +43,7 @@ _Static_assert(offsetof(struct ms_pack, frame) ==
         "one write takes both");
 _Static_assert(MS_LIVE_SLOTS <= MS_ENCODER_EVENTS, "see columns.h");
 _Static_assert(RAW_SIZE >= MS_PACK_RAW, "ms_pack_raw");
+_Static_assert(FRAME_SIZE >= MS_PACK_SCRATCH, "ms_pack_scratch");
 
 #define POOL 256
 static struct ms_pack *pool[POOL]; // each set once, by compare-and-swap
@@ -144,6 +145,11 @@ struct ms_block *ms_pack_columns(
 uint8_t *ms_pack_raw(struct ms_pack *pack)
 {
     return pack->raw;
+}
+
+char *ms_pack_scratch(struct ms_pack *pack)
+{
+    return (char *)pack->frame;
 }
 
 struct ms_block *ms_pack_bytes(struct ms_pack *pack, size_t size)

@@ -28,5 +28,8 @@ struct ms_block *ms_pack_columns(
 struct ms_block *ms_pack_bytes(struct ms_pack *pack, size_t size);
 #define MS_PACK_RAW 65536
 uint8_t *ms_pack_raw(struct ms_pack *pack);
+// Working memory, MS_PACK_SCRATCH bytes, until the next block is made.
+#define MS_PACK_SCRATCH 16384
+char *ms_pack_scratch(struct ms_pack *pack);
 
 #endif

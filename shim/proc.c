@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Owns the reading of /proc. Context: any, but it makes system calls and uses 6 KiB of stack, so
-// it is kept off the hot path.
+// Owns the reading of /proc. Context: any, but it makes system calls, so it is kept off the hot
+// path.
 #include "proc.h"
 
 #include "sys.h"
@@ -87,13 +87,13 @@ static bool parse_mapping(const char *line, struct ms_proc_mapping *m)
     return *line != '\0';
 }
 
-void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping *m), void *context)
+void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping *m), void *context,
+        char *buffer, size_t size)
 {
-    char buffer[6144];
     size_t held = 0;
     int fd = ms_sys_open("/proc/self/maps", O_RDONLY, 0);
     for (; fd >= 0;) {
-        long done = ms_sys_read(fd, buffer + held, sizeof buffer - 1 - held);
+        long done = ms_sys_read(fd, buffer + held, size - 1 - held);
         if (done <= 0)
             break;
         held += (size_t)done;
@@ -108,7 +108,7 @@ void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping 
         }
         held -= (size_t)(line - buffer);
         memmove(buffer, line, held);
-        if (held + 1 >= sizeof buffer)
+        if (held + 1 >= size)
             held = 0; // a longer line than any path allows
     }
     if (fd >= 0)

@@ -20,13 +20,16 @@ uintptr_t ms_proc_heap_begin(void);
 // The path of the running program, terminated; empty when unknown.
 void ms_proc_exe(char *buffer, size_t size);
 
-// Calls `visit` for each executable mapping of a file in /proc/self/maps.
 struct ms_proc_mapping {
     uint64_t start;
     uint64_t end;
     uint64_t offset; // in the file
     const char *path;
 };
-void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping *m), void *context);
+
+// Calls `visit` for each executable mapping of a file in /proc/self/maps. `buffer` is working
+// memory, longer than any line: this may run on stacks that have no room for it.
+void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping *m), void *context,
+        char *buffer, size_t size);
 
 #endif

@@ -120,7 +120,9 @@ static void put_text(struct ms_writer *out, uint8_t tag, const char *text)
 
 static void put_program(struct ms_writer *out)
 {
-    char text[MS_PATH_MAX];
+    // Not on the stack, which may be a small one: a child describes itself wherever it first
+    // allocates. One thread of a process does it, once.
+    static char text[MS_PATH_MAX];
     ms_proc_exe(text, sizeof text);
     put_text(out, MS_PROCESS_EXE, text);
     size_t size = ms_proc_read("/proc/self/cmdline", text, MS_ARGV_MAX);

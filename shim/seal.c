@@ -25,7 +25,7 @@ void ms_seal_stop(const char *why)
 void ms_seal_modules(struct ms_pack *pack, uint32_t process)
 {
     struct ms_writer out = {ms_pack_raw(pack), ms_pack_raw(pack) + MS_PACK_RAW, false};
-    ms_maps_read(&out);
+    ms_maps_read(&out, ms_pack_scratch(pack), MS_PACK_SCRATCH);
     if (out.at == ms_pack_raw(pack))
         return;
     struct ms_block *block = ms_pack_bytes(pack, (size_t)(out.at - ms_pack_raw(pack)));
