@@ -2,38 +2,85 @@
 // Owns the walk over a buffer when it is sealed. Context: the owning thread, signals blocked.
 #include "ring.h"
 
-// The first two bytes of the slots that nearly all are: thread-cache hits without a time. Their
-// kind and attr are constants to the compiler here, which folds most of the encoder away.
-#define QUICK(kind, path) ((unsigned)(kind) | (unsigned)(path) << 8)
-#define QUICK_MALLOC      QUICK(MS_KIND_MALLOC, MS_ALLOC_TCACHE)
-#define QUICK_FREE        QUICK(MS_KIND_FREE, MS_FREE_TCACHE)
+// The first two bytes of a slot: kind and attr. Nearly all slots are of the few kinds below; there
+// they are constants to the compiler, which folds most of the encoder away.
+#define HEAD(kind, attr) ((unsigned)(kind) | (unsigned)(attr) << 8)
+#define QUICK_MALLOC     HEAD(MS_KIND_MALLOC, MS_ALLOC_TCACHE)
+#define QUICK_FREE       HEAD(MS_KIND_FREE, MS_FREE_TCACHE)
+#define TIMED_MALLOC     HEAD(MS_KIND_MALLOC, MS_ALLOC_TCACHE | MS_ATTR_TIMED)
+#define TIMED_FREE       HEAD(MS_KIND_FREE, MS_FREE_TCACHE | MS_ATTR_TIMED)
+#define ARENA_MALLOC     HEAD(MS_KIND_MALLOC, MS_ALLOC_ARENA | MS_ATTR_TIMED)
+#define ARENA_FREE       HEAD(MS_KIND_FREE, MS_FREE_ARENA | MS_ATTR_TIMED)
 
-// Adds the event of a quick slot `times` times to the counters, and once to the encoder if given.
-// Returns the number of slots used: 1, or 0 when it is none of the quick kinds.
-MS_INLINE unsigned add_quick(const uint64_t *slot, struct ms_encoder *encoder,
-        struct ms_counters *counters, uint64_t times)
+// What a buffer is encoded into.
+struct target {
+    struct ms_encoder *encoder;
+    struct ms_counters *counters;
+    uint64_t base;
+    uint64_t floor;
+};
+
+// Adds the event of a slot that has no second one and whose head is `head`, a constant.
+MS_INLINE void add_as(const struct target *x, const uint64_t *slot, unsigned head)
 {
-    struct ms_event e = {.ptr = slot[0] >> 16,
+    struct ms_event e = {.kind = (uint8_t)head,
+            .attr = (uint8_t)(head >> 8),
+            .ptr = slot[0] >> 16,
             .size = slot[1] & MS_LOW48,
             .usable = (slot[1] & MS_LOW48) + (slot[1] >> 48),
             .caller = slot[2] & MS_LOW48};
-    if ((uint16_t)slot[0] == QUICK_FREE) {
-        e.kind = MS_KIND_FREE;
-        e.attr = MS_FREE_TCACHE;
-        if (encoder != NULL)
-            ms_columns_put(encoder, &e);
-        ms_counters_add(counters, &e, 0, times);
-        return 1;
+    if (e.attr & MS_ATTR_TIMED) {
+        e.weight_log2 = (uint8_t)(slot[2] >> 48);
+        e.start = x->base + (slot[3] & MS_LOW40);
+        e.cost = slot[3] >> 40;
     }
-    if ((uint16_t)slot[0] == QUICK_MALLOC) {
-        e.kind = MS_KIND_MALLOC;
-        e.attr = MS_ALLOC_TCACHE;
-        if (encoder != NULL)
-            ms_columns_put(encoder, &e);
-        ms_counters_add(counters, &e, 0, times);
-        return 1;
+    ms_columns_put(x->encoder, &e);
+    ms_counters_add(x->counters, &e, x->floor, 1);
+}
+
+// Adds an event of any kind. Returns the slots it took, 0 for a hole.
+static unsigned add_other(const struct target *x, const uint64_t *slot, size_t left)
+{
+    struct ms_event e;
+    unsigned taken = ms_slot_load(slot, left, x->base, &e);
+    if (taken != 0) {
+        ms_columns_put(x->encoder, &e);
+        ms_counters_add(x->counters, &e, x->floor, 1);
     }
-    return 0;
+    return taken;
+}
+
+MS_INLINE unsigned add(const struct target *x, const uint64_t *slot, size_t left)
+{
+    switch ((uint16_t)slot[0]) {
+    case QUICK_MALLOC:
+        add_as(x, slot, QUICK_MALLOC);
+        return 1;
+    case QUICK_FREE:
+        add_as(x, slot, QUICK_FREE);
+        return 1;
+    case TIMED_MALLOC:
+        add_as(x, slot, TIMED_MALLOC);
+        return 1;
+    case TIMED_FREE:
+        add_as(x, slot, TIMED_FREE);
+        return 1;
+    case ARENA_MALLOC:
+        add_as(x, slot, ARENA_MALLOC);
+        return 1;
+    case ARENA_FREE:
+        add_as(x, slot, ARENA_FREE);
+        return 1;
+    default:
+        return add_other(x, slot, left);
+    }
+}
+
+// Whether the slot is one of the two kinds that runs are made of: without time, so that loops
+// repeat them to the bit.
+MS_INLINE bool is_quick(const uint64_t *slot)
+{
+    return (uint16_t)slot[0] == QUICK_MALLOC || (uint16_t)slot[0] == QUICK_FREE;
 }
 
 MS_INLINE bool is_same_slot(const uint64_t *a, const uint64_t *b)
@@ -51,18 +98,26 @@ static uint32_t repeated(const uint64_t *slots, uint32_t at, uint32_t count, uns
     return length;
 }
 
+// Counts a quick slot's event `times` times more.
+static void count_again(struct ms_counters *counters, const uint64_t *slot, uint64_t times)
+{
+    struct ms_event e = {0};
+    ms_slot_load(slot, 1, 0, &e);
+    ms_counters_add(counters, &e, 0, times);
+}
+
 // A run that begins at slot `at`, where `quick` slots before it were quick ones. Returns the
 // number of slots it takes; 0 when there is none that is worth it.
-static uint32_t add_run(const uint64_t *slots, uint32_t at, uint32_t count, uint32_t quick,
-        struct ms_encoder *encoder, struct ms_counters *counters)
+static uint32_t add_run(
+        const struct target *x, const uint64_t *slots, uint32_t at, uint32_t count, uint32_t quick)
 {
     for (unsigned period = 2; period <= MS_RUN_PERIOD && quick >= period; period += 2) {
         uint32_t length = repeated(slots, at, count, period);
         if (length < period)
             continue;
-        ms_columns_put_run(encoder, period, length);
+        ms_columns_put_run(x->encoder, period, length);
         for (unsigned i = 0; i < period; i++)
-            add_quick(slots + (size_t)(at - period + i) * MS_SLOT_WORDS, NULL, counters,
+            count_again(x->counters, slots + (size_t)(at - period + i) * MS_SLOT_WORDS,
                     (length - i + period - 1) / period);
         return length;
     }
@@ -75,36 +130,20 @@ MS_INLINE bool may_begin_run(const uint64_t *slot, uint32_t quick)
            (quick >= 4 && slot[0] == slot[-4 * MS_SLOT_WORDS]);
 }
 
-// Adds an event that is not quick. Returns the slots it took, 0 for a hole.
-static unsigned add_other(const uint64_t *slot, size_t left, uint64_t base,
-        struct ms_encoder *encoder, struct ms_counters *counters, uint64_t floor)
-{
-    struct ms_event e;
-    unsigned taken = ms_slot_load(slot, left, base, &e);
-    if (taken != 0) {
-        ms_columns_put(encoder, &e);
-        ms_counters_add(counters, &e, floor, 1);
-    }
-    return taken;
-}
-
 uint64_t ms_ring_encode(const uint64_t *slots, uint32_t count, uint64_t base,
         struct ms_encoder *encoder, struct ms_counters *counters, uint64_t floor)
 {
+    const struct target x = {encoder, counters, base, floor};
     uint64_t holes = 0, holes_behind = 0;
     uint32_t quick = 0; // quick slots directly before `at`
     for (uint32_t at = 0; at < count;) {
         const uint64_t *slot = slots + (size_t)at * MS_SLOT_WORDS;
         uint32_t taken = 0;
         if (MS_UNLIKELY(may_begin_run(slot, quick)))
-            taken = add_run(slots, at, count, quick, encoder, counters);
+            taken = add_run(&x, slots, at, count, quick);
         if (taken == 0)
-            taken = add_quick(slot, encoder, counters, 1);
-        quick += taken;
-        if (MS_UNLIKELY(taken == 0)) {
-            taken = add_other(slot, count - at, base, encoder, counters, floor);
-            quick = 0;
-        }
+            taken = add(&x, slot, count - at);
+        quick = is_quick(slot) ? quick + taken : 0;
         // Empty slots at the end were never taken: an event that needs two found one left.
         holes += taken != 0 ? holes_behind : 0;
         holes_behind = taken != 0 ? 0 : holes_behind + 1;
