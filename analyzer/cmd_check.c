@@ -51,12 +51,6 @@ static uint64_t events_in(const struct ms_counters *counters)
     return events;
 }
 
-static void note_malformed(struct check *check, const struct ms_entry *entry, const char *what)
-{
-    ms_reader_damaged(check->reader, entry->offset, sizeof(struct ms_block), what);
-    check->next = 0;
-}
-
 // Compares the thread's events so far with its counters, which then count. Returns whether they
 // agree; across a gap the difference is what is missing.
 static bool compare(struct check *check, const struct ms_entry *entry)
@@ -72,28 +66,27 @@ static bool compare(struct check *check, const struct ms_entry *entry)
 }
 
 // Decodes a block. Returns whether its events agree with its counters.
-static bool check_block(struct check *check, const struct ms_entry *entry, struct ms_batch *batch)
+static bool check_block(struct check *check, struct ms_entry *entry, struct ms_batch *batch)
 {
     struct ms_event event;
     uint64_t floor = floor_of(check, entry->process);
     bool is_good = ms_reader_batch(check->reader, entry, batch);
     check->blocks++;
     while (is_good && ms_batch_next(batch, &event)) {
-        ms_counters_add(&check->sum, &event, floor);
+        ms_counters_add(&check->sum, &event, floor, 1);
         check->events++;
         check->live_events += entry->type == MS_BLOCK_LIVE;
     }
     check->unfinished += batch->holes;
     if (batch->bad) {
-        note_malformed(check, entry, "columns of a block");
+        ms_reader_malformed(check->reader, entry);
+        check->next = 0;
         return true;
     }
     if (entry->type == MS_BLOCK_LIVE)
         return true;
-    if (ms_batch_counters(batch, &check->exact))
-        return compare(check, entry);
-    note_malformed(check, entry, "counters of a block");
-    return true;
+    ms_batch_counters(batch, &check->exact);
+    return compare(check, entry);
 }
 
 static void check_thread(
@@ -104,7 +97,7 @@ static void check_thread(
     memset(&check->sum, 0, sizeof check->sum);
     check->next = 1;
     for (size_t i = 0; i < thread->count; i++) {
-        const struct ms_entry *entry = &check->reader->entries[thread->first + i];
+        struct ms_entry *entry = &check->reader->entries[thread->first + i];
         if (entry->stale)
             continue;
         agrees &= check_block(check, entry, batch);

@@ -17,7 +17,7 @@ struct dump {
     struct ms_reader *reader;
     struct ms_json json;
     bool is_raw;
-    const struct ms_entry *entry;     // of the block at hand
+    struct ms_entry *entry;           // of the block at hand
     const struct ms_process *process; // whose it is
     uint64_t floor;
     uint64_t cached_caller; // 0: none
@@ -156,16 +156,11 @@ static void dump_events(struct dump *dump, struct ms_batch *batch)
     struct ms_event event;
     if (dump->entry->stale)
         return;
-    if (!ms_reader_batch(dump->reader, dump->entry, batch)) {
-        ms_reader_damaged(
-                dump->reader, dump->entry->offset, sizeof(struct ms_block), "columns of a block");
-        return;
-    }
-    while (ms_batch_next(batch, &event))
+    bool is_good = ms_reader_batch(dump->reader, dump->entry, batch);
+    while (is_good && ms_batch_next(batch, &event))
         dump_event(dump, &event);
     if (batch->bad)
-        ms_reader_damaged(
-                dump->reader, dump->entry->offset, sizeof(struct ms_block), "columns of a block");
+        ms_reader_malformed(dump->reader, dump->entry);
 }
 
 static void put_argv(struct ms_json *json, const struct ms_process *process)
@@ -273,7 +268,7 @@ static void dump_record(struct dump *dump, struct ms_buffer *payload)
         dump_modules(dump, in);
 }
 
-static void enter_block(struct dump *dump, const struct ms_entry *entry)
+static void enter_block(struct dump *dump, struct ms_entry *entry)
 {
     dump->entry = entry;
     dump->process = ms_process_find(&dump->reader->processes, entry->process);

@@ -2,7 +2,8 @@
 // The index after the scan: sorted by thread and buffer, so that what belongs together stands
 // together. The same buffer may be there twice, once live and once sealed, because a process was
 // killed between sealing it and emptying it: the sealed block counts if it is whole, else the live
-// one, and then nothing is lost and nothing is damaged.
+// one, and then nothing is lost. A frame that is not whole is what the kill left, and no damage; a
+// whole frame with malformed content is damage all the same.
 #include "index.h"
 
 #include <stdlib.h>
@@ -33,14 +34,15 @@ static int by_offset(const void *a, const void *b)
     return compare(((const struct ms_entry *)a)->offset, ((const struct ms_entry *)b)->offset);
 }
 
-static bool is_same_buffer(const struct ms_entry *a, const struct ms_entry *b)
-{
-    return a->process == b->process && a->thread == b->thread && a->sequence == b->sequence;
-}
-
 static bool holds_events(const struct ms_entry *entry)
 {
     return entry->type == MS_BLOCK_EVENTS || entry->type == MS_BLOCK_LIVE;
+}
+
+static bool is_same_buffer(const struct ms_entry *a, const struct ms_entry *b)
+{
+    return holds_events(a) && holds_events(b) && a->process == b->process &&
+           a->thread == b->thread && a->sequence == b->sequence;
 }
 
 static bool is_found_elsewhere(const struct ms_reader *reader, size_t at)
@@ -50,12 +52,17 @@ static bool is_found_elsewhere(const struct ms_reader *reader, size_t at)
            (at + 1 < reader->entry_count && is_same_buffer(&entries[at], &entries[at + 1]));
 }
 
-static void note_failed(struct ms_reader *reader, const struct ms_entry *entry)
+// A sealed block may stand in for another of its buffer only if all of it can be read.
+static void judge_copies(struct ms_reader *reader)
 {
-    struct ms_block block;
-    if (ms_source_read(&reader->source, entry->offset, &block, sizeof block))
-        ms_reader_damaged(
-                reader, entry->offset, ms_reader_block_size(reader, &block), "payload of a block");
+    for (size_t i = 0; i < reader->entry_count; i++) {
+        struct ms_entry *entry = &reader->entries[i];
+        bool has_copy = (i > 0 && is_same_buffer(entry, entry - 1)) ||
+                        (i + 1 < reader->entry_count && is_same_buffer(entry, entry + 1));
+        if (entry->type == MS_BLOCK_EVENTS && !entry->failed && has_copy &&
+                !ms_reader_is_sound(reader, entry))
+            ms_reader_malformed(reader, entry);
+    }
 }
 
 // Marks copies. Blocks whose payload failed are damage, unless their buffer is there all the same;
@@ -66,15 +73,14 @@ static void clean(struct ms_reader *reader)
     for (size_t i = 0; i < reader->entry_count; i++) {
         struct ms_entry entry = reader->entries[i];
         if (entry.failed) {
-            if (holds_events(&entry) && is_found_elsewhere(reader, i))
+            if (is_found_elsewhere(reader, i))
                 continue;
-            note_failed(reader, &entry);
+            ms_reader_malformed(reader, &entry);
             if (!holds_events(&entry))
                 continue;
         }
         struct ms_entry *before = kept ? &reader->entries[kept - 1] : NULL;
-        entry.stale = entry.failed || (before && holds_events(&entry) && holds_events(before) &&
-                                              is_same_buffer(before, &entry));
+        entry.stale = entry.failed || (before && is_same_buffer(before, &entry));
         reader->entries[kept++] = entry;
     }
     reader->entry_count = kept;
@@ -123,6 +129,7 @@ void ms_index_build(struct ms_reader *reader)
 {
     if (reader->entry_count)
         qsort(reader->entries, reader->entry_count, sizeof *reader->entries, by_thread);
+    judge_copies(reader);
     clean(reader);
     group(reader);
 }

@@ -11,7 +11,7 @@
 
 #include "memory.h"
 
-static const struct ms_entry *entry_of(const struct ms_merge *merge, const struct ms_stream *stream)
+static struct ms_entry *entry_of(const struct ms_merge *merge, const struct ms_stream *stream)
 {
     return &merge->reader->entries[stream->thread->first + stream->next];
 }
@@ -21,15 +21,15 @@ static const struct ms_entry *entry_of(const struct ms_merge *merge, const struc
 static bool open_next(struct ms_merge *merge, struct ms_stream *stream)
 {
     while (stream->next < stream->thread->count) {
-        const struct ms_entry *entry = entry_of(merge, stream);
+        struct ms_entry *entry = entry_of(merge, stream);
         stream->next++;
         if (entry->stale)
             continue;
         stream->in_live = entry->type == MS_BLOCK_LIVE;
         if (ms_reader_batch(merge->reader, entry, stream->batch))
             return true;
-        ms_reader_damaged(
-                merge->reader, entry->offset, sizeof(struct ms_block), "columns of a block");
+        stream->lost += stream->batch->lost;
+        ms_reader_malformed(merge->reader, entry);
     }
     return false;
 }
@@ -48,8 +48,7 @@ static bool advance(struct ms_merge *merge, struct ms_stream *stream)
         stream->holes += stream->batch->holes;
         stream->lost += stream->batch->lost;
         if (stream->batch->bad)
-            ms_reader_damaged(merge->reader, entry_of(merge, stream)[-1].offset,
-                    sizeof(struct ms_block), "columns of a block");
+            ms_reader_malformed(merge->reader, entry_of(merge, stream) - 1);
         if (!open_next(merge, stream)) {
             close_batch(stream);
             return false;

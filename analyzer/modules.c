@@ -84,7 +84,8 @@ static bool parse_mapping(
         struct ms_objects *objects, struct ms_cursor *in, uint64_t *end, struct ms_module *module)
 {
     module->start = *end + ms_get_varint(in);
-    module->end = *end = module->start + ms_get_varint(in);
+    in->bad |= __builtin_add_overflow(module->start, ms_get_varint(in), &module->end);
+    *end = module->end;
     module->offset = ms_get_varint(in);
     uint64_t size = ms_get_varint(in);
     const uint8_t *path = ms_get_bytes(in, size);
@@ -98,8 +99,7 @@ struct ms_module_set *ms_modules_parse(struct ms_objects *objects, struct ms_cur
 {
     uint64_t count = ms_get_varint(in);
     // A mapping takes at least four bytes: a count that cannot be true takes no memory.
-    uint64_t most = (uint64_t)(in->end - in->at) / 4;
-    count = count < most ? count : most;
+    in->bad |= count > (uint64_t)(in->end - in->at) / 4;
     count = count < MAPPINGS_MAX ? count : MAPPINGS_MAX;
     if (in->bad || count == 0)
         return NULL;
@@ -108,6 +108,10 @@ struct ms_module_set *ms_modules_parse(struct ms_objects *objects, struct ms_cur
     uint64_t end = 0;
     while (set->count < count && parse_mapping(objects, in, &end, &set->modules[set->count]))
         set->count++;
+    if (set->count < count) {
+        free(set);
+        return NULL;
+    }
     qsort(set->modules, set->count, sizeof set->modules[0], by_start);
     return set;
 }

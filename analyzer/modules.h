@@ -38,8 +38,8 @@ const char *ms_objects_path(const struct ms_objects *objects, uint32_t number);
 
 void ms_objects_free(struct ms_objects *objects);
 
-// Reads a MODULES payload into a new set, which is the caller's to free. What follows a malformed
-// mapping is left out. Returns NULL when there is no mapping at all.
+// Reads a MODULES payload into a new set, which is the caller's to free. Returns NULL when there is
+// no mapping at all and, with in->bad, when it is malformed.
 struct ms_module_set *ms_modules_parse(struct ms_objects *objects, struct ms_cursor *in);
 
 // The mapping of `address` in the latest of the sets that has one; NULL if none has.

@@ -57,7 +57,7 @@ static bool is_text(unsigned tag)
 }
 
 // Returns the number of bytes kept.
-static size_t keep_text(char **to, const struct ms_cursor *value)
+static size_t keep_bytes(char **to, const struct ms_cursor *value)
 {
     size_t size = (size_t)(value->end - value->at);
     size = size < TEXT_MAX ? size : TEXT_MAX;
@@ -66,41 +66,81 @@ static size_t keep_text(char **to, const struct ms_cursor *value)
     return size;
 }
 
-// The next property: its tag, 0 at the end or when malformed, and its value.
-static unsigned next_property(struct ms_cursor *in, struct ms_cursor *value)
+// A text ends before its first 0; an empty one is none.
+static void keep_text(char **to, const struct ms_cursor *value)
 {
-    if (in->bad || in->at == in->end)
-        return 0;
-    unsigned tag = ms_get_u8(in);
-    *value = ms_get_section(in, ms_get_varint(in));
-    return in->bad ? 0 : tag;
+    keep_bytes(to, value);
+    if (**to)
+        return;
+    free(*to);
+    *to = NULL;
 }
 
-static void note_process(struct ms_process *process, struct ms_cursor in)
+static bool is_number(unsigned tag)
+{
+    return tag >= MS_PROCESS_PID && tag <= MS_PROCESS_RESOLUTION_TICKS && !is_text(tag);
+}
+
+static bool is_end_number(unsigned tag)
+{
+    return tag == MS_END_HOW || tag == MS_END_STATUS;
+}
+
+// Takes the next property. Returns false at the end and, with in->bad, when it is malformed.
+static bool next_property(struct ms_cursor *in, unsigned *tag, struct ms_cursor *value)
+{
+    if (in->bad || in->at == in->end)
+        return false;
+    *tag = ms_get_u8(in);
+    *value = ms_get_section(in, ms_get_varint(in));
+    return !in->bad;
+}
+
+// Whether a list of properties can be read to its end, the numbers among them too.
+static bool is_sound(struct ms_cursor in, bool (*has_number)(unsigned tag))
 {
     struct ms_cursor value;
     unsigned tag;
+    while (next_property(&in, &tag, &value)) {
+        if (has_number(tag))
+            ms_get_varint(&value);
+        in.bad |= value.bad;
+    }
+    return !in.bad;
+}
+
+// Numbers that do not fit are no index and no name of a way to end.
+static uint32_t narrow(uint64_t value, uint32_t otherwise)
+{
+    return value <= UINT32_MAX ? (uint32_t)value : otherwise;
+}
+
+static bool note_process(struct ms_process *process, struct ms_cursor in)
+{
+    struct ms_cursor value;
+    unsigned tag;
+    if (!is_sound(in, is_number))
+        return false;
     process->known = true;
-    while ((tag = next_property(&in, &value))) {
-        if (tag >= sizeof process->number / sizeof process->number[0])
-            continue;
+    while (next_property(&in, &tag, &value)) {
         if (tag == MS_PROCESS_ARGV)
-            process->argv_size = keep_text(&process->text[tag], &value);
+            process->argv_size = keep_bytes(&process->text[tag], &value);
         else if (is_text(tag))
             keep_text(&process->text[tag], &value);
-        else
+        else if (is_number(tag))
             process->number[tag] = ms_get_varint(&value);
     }
-    process->parent = (uint32_t)process->number[MS_PROCESS_PARENT];
+    process->parent = narrow(process->number[MS_PROCESS_PARENT], 0);
+    return true;
 }
 
 void ms_process_read_end(struct ms_process *process, struct ms_cursor in)
 {
     struct ms_cursor value;
     unsigned tag;
-    while ((tag = next_property(&in, &value))) {
+    while (next_property(&in, &tag, &value)) {
         if (tag == MS_END_HOW)
-            process->how = (uint32_t)ms_get_varint(&value);
+            process->how = narrow(ms_get_varint(&value), UINT32_MAX);
         else if (tag == MS_END_STATUS)
             process->status = ms_get_varint(&value);
         else if (tag == MS_END_PATH)
@@ -108,38 +148,41 @@ void ms_process_read_end(struct ms_process *process, struct ms_cursor in)
     }
 }
 
-static void note_end(struct ms_process *process, const struct ms_block *block, struct ms_cursor in)
+static bool note_end(struct ms_process *process, const struct ms_block *block, struct ms_cursor in)
 {
+    if (!is_sound(in, is_end_number))
+        return false;
     if (block->ticks < process->end_ticks)
-        return;
+        return true;
     process->end_ticks = block->ticks;
     ms_process_read_end(process, in);
     if (process->how == MS_END_EXEC_FAILED)
         process->how = 0;
+    return true;
 }
 
-static void note_modules(
+static bool note_modules(
         struct ms_processes *processes, struct ms_process *process, struct ms_cursor in)
 {
     struct ms_module_set *set = ms_modules_parse(&processes->objects, &in);
     if (!set)
-        return;
+        return !in.bad;
     set->next = process->modules;
     process->modules = set;
+    return true;
 }
 
-void ms_process_note(
+bool ms_process_note(
         struct ms_processes *processes, const struct ms_block *block, struct ms_cursor in)
 {
     struct ms_process *process = find_or_add(processes, block->process);
     if (block->ticks > process->last_ticks)
         process->last_ticks = block->ticks;
     if (block->type == MS_BLOCK_PROCESS)
-        note_process(process, in);
-    else if (block->type == MS_BLOCK_END)
-        note_end(process, block, in);
-    else if (block->type == MS_BLOCK_MODULES)
-        note_modules(processes, process, in);
+        return note_process(process, in);
+    if (block->type == MS_BLOCK_END)
+        return note_end(process, block, in);
+    return block->type != MS_BLOCK_MODULES || note_modules(processes, process, in);
 }
 
 static int by_index(const void *a, const void *b)
@@ -246,8 +289,10 @@ const char *ms_process_end(const struct ms_process *process)
         return "_exit";
     case MS_END_EXEC:
         return "exec";
-    default:
+    case 0:
         return process->successor ? "exec" : "open";
+    default:
+        return "unknown";
     }
 }
 

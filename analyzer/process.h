@@ -35,8 +35,8 @@ struct ms_processes {
 };
 
 // Takes note of a block with that unpacked payload. Blocks of other types only count as a sign of
-// life. To be called in file order.
-void ms_process_note(
+// life. To be called in file order. Returns false, and takes none of it, when it is malformed.
+bool ms_process_note(
         struct ms_processes *processes, const struct ms_block *block, struct ms_cursor payload);
 
 // Reads the payload of an END block into `how`, `status` and `end_path` of a process.

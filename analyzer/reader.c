@@ -6,9 +6,10 @@
 //
 // At each position there is a block header with a right checksum, or zeros, or damage. Damage is
 // left by trying every following multiple of 64 bytes until a header checks again, so that no
-// good block is lost to its neighbours. A payload that does not unpack is damage of that block
-// alone, its size being known. What lies behind a block that the end of the file cuts off is
-// searched too, but is no damage of its own.
+// good block is lost to its neighbours. A payload that does not unpack or is malformed is damage of
+// that block alone, its size being known. Events are not decoded by the scan but when they are
+// asked for, or when there are two blocks of one buffer and only the sound one counts. What lies
+// behind a block that the end of the file cuts off is searched too, but is no damage of its own.
 #include "reader.h"
 
 #include <stdlib.h>
@@ -195,10 +196,11 @@ static void scan_payload(struct scan *scan, uint64_t offset, const struct ms_blo
     entry->failed =
             !ms_unpack_payload(&reader->unpack, &reader->source, offset, block, &scan->payload);
     if (!entry->failed)
-        ms_process_note(&reader->processes, block, ms_buffer_cursor(&scan->payload));
+        entry->failed =
+                !ms_process_note(&reader->processes, block, ms_buffer_cursor(&scan->payload));
 }
 
-uint64_t ms_reader_block_size(const struct ms_reader *reader, const struct ms_block *block)
+static uint64_t block_size(const struct ms_reader *reader, const struct ms_block *block)
 {
     if (block->type == MS_BLOCK_LIVE)
         return reader->header.live_size;
@@ -210,7 +212,7 @@ static uint64_t scan_block(struct scan *scan, uint64_t offset, const struct ms_b
 {
     struct ms_reader *reader = scan->reader;
     const struct ms_block block = *found;
-    uint64_t end = offset + ms_reader_block_size(reader, &block);
+    uint64_t end = offset + block_size(reader, &block);
     uint64_t last_byte =
             block.type == MS_BLOCK_LIVE ? end : offset + block.header_size + block.stored_size;
     scan_damage_ends(scan);
@@ -268,6 +270,26 @@ bool ms_reader_batch(struct ms_reader *reader, const struct ms_entry *entry, str
 {
     return ms_batch_open(
             batch, &reader->unpack, &reader->source, entry->offset, reader->header.live_size);
+}
+
+bool ms_reader_is_sound(struct ms_reader *reader, const struct ms_entry *entry)
+{
+    struct ms_batch batch = {0};
+    struct ms_event event;
+    bool is_sound = ms_reader_batch(reader, entry, &batch);
+    while (is_sound && ms_batch_next(&batch, &event))
+        ;
+    is_sound &= !batch.bad;
+    ms_batch_free(&batch);
+    return is_sound;
+}
+
+void ms_reader_malformed(struct ms_reader *reader, struct ms_entry *entry)
+{
+    struct ms_block block;
+    if (!entry->noted && ms_source_read(&reader->source, entry->offset, &block, sizeof block))
+        ms_reader_damaged(reader, entry->offset, block_size(reader, &block), "payload of a block");
+    entry->failed = entry->stale = entry->noted = true;
 }
 
 static int by_damage_offset(const void *a, const void *b)

@@ -32,7 +32,8 @@ struct ms_entry {
     uint32_t events; // sealed blocks
     uint8_t type;    // enum ms_block_type
     bool stale;      // not to be read: repeats another block, or failed
-    bool failed;     // its payload cannot be unpacked
+    bool failed;     // its payload cannot be used
+    bool noted;      // as damage
 };
 
 _Static_assert(sizeof(struct ms_entry) <= 32, "the index must stay small");
@@ -77,12 +78,16 @@ struct ms_reader {
 // is left to close but the source.
 enum ms_err ms_reader_open(struct ms_reader *reader);
 
-// Opens a block of the index. Returns false when it is malformed.
+// Opens a block of the index. Returns false when it is malformed: see ms_reader_malformed.
 bool ms_reader_batch(
         struct ms_reader *reader, const struct ms_entry *entry, struct ms_batch *batch);
 
-// The bytes that a block takes in the file.
-uint64_t ms_reader_block_size(const struct ms_reader *reader, const struct ms_block *block);
+// Whether a sealed block's whole content, its counters included, can be read.
+bool ms_reader_is_sound(struct ms_reader *reader, const struct ms_entry *entry);
+
+// Notes that a block's content turned out to be malformed: it is damage as a whole, and its
+// counters are not to be used.
+void ms_reader_malformed(struct ms_reader *reader, struct ms_entry *entry);
 
 // Notes a range that could not be used; ranges that touch become one.
 void ms_reader_damaged(struct ms_reader *reader, uint64_t offset, uint64_t size, const char *what);

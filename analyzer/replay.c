@@ -88,8 +88,8 @@ static bool last_counters(
     bool got = false;
     for (size_t i = thread->count; i-- > 0 && !got;) {
         const struct ms_entry *entry = &reader->entries[thread->first + i];
-        got = entry->type == MS_BLOCK_EVENTS && ms_reader_batch(reader, entry, &batch) &&
-              ms_batch_counters(&batch, counters);
+        got = entry->type == MS_BLOCK_EVENTS && !entry->failed &&
+              ms_reader_batch(reader, entry, &batch) && ms_batch_counters(&batch, counters);
     }
     ms_batch_free(&batch);
     return got;

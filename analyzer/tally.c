@@ -217,7 +217,7 @@ void ms_tally_add(
     totals->events++;
     totals->timed_events += (e->attr & MS_ATTR_TIMED) != 0;
     if (MS_LIKELY(x->is_counted))
-        ms_counters_add(&totals->counters, e, x->floor);
+        ms_counters_add(&totals->counters, e, x->floor, 1);
     enum ms_class class = ms_kind_class(e->kind);
     if (class == MS_CLASS_KERNEL) {
         add_system_call(totals, thread, x, net);

@@ -63,6 +63,21 @@ bool ms_unpack_payload(struct ms_unpack *unpack, const struct ms_source *source,
     return !ZSTD_isError(size) && size == block->raw_size;
 }
 
+// Whether no signature marks a field that its kind does not have (FORMAT.md 6.3).
+static bool has_sound_marks(const struct ms_decoder *decoder)
+{
+    for (uint64_t i = 0; i < decoder->signature_count; i++) {
+        unsigned fields = ms_kind_fields(decoder->signatures[i].kind);
+        unsigned marks = decoder->signatures[i].marks;
+        bool may_guess = (fields & MS_F_SIZE) && (fields & MS_F_USABLE);
+        if (((marks & (MS_MARK_MODEL | MS_MARK_SAME)) && !(fields & MS_F_PTR)) ||
+                ((marks & MS_MARK_GUESSED) && !may_guess) ||
+                ((marks & MS_MARK_NO_AUX) && !(fields & MS_F_AUX)))
+            return false;
+    }
+    return true;
+}
+
 static bool open_sealed(struct ms_batch *batch, const struct ms_block *block)
 {
     if (block->events > MS_EVENTS_MAX)
@@ -73,7 +88,7 @@ static bool open_sealed(struct ms_batch *batch, const struct ms_block *block)
     batch->left = ms_columns_open(&batch->decoder, &in, batch->signatures, block->events);
     batch->counters = ms_get_section(&in, ms_get_varint(&in));
     batch->time = batch->base = batch->decoder.model.start;
-    return !in.bad && batch->left == block->events;
+    return !in.bad && batch->left == block->events && has_sound_marks(&batch->decoder);
 }
 
 // The live block at `offset` with what the file lacks of it set to zero, which reads as unused.
@@ -113,6 +128,8 @@ bool ms_batch_open(struct ms_batch *batch, struct ms_unpack *unpack, const struc
         batch->bad = !open_live(batch, source, offset, live_size);
     else if (ms_unpack_payload(unpack, source, offset, &block, &batch->raw))
         batch->bad = !open_sealed(batch, &block);
+    if (batch->bad && block.type != MS_BLOCK_LIVE)
+        batch->lost = block.events;
     return !batch->bad;
 }
 
@@ -131,14 +148,12 @@ static void keep_fields(struct ms_event *event)
         event->aux = 0;
     if (!(fields & MS_F_ALIGN) || event->align_log2 > 63)
         event->align_log2 = 0;
-    if (!is_timed || event->weight_log2 > 15)
-        event->weight_log2 = 0;
     if (!is_timed)
-        event->cost = 0;
+        event->cost = event->weight_log2 = 0;
 }
 
-// A slot without a whole event counts as one lost event, but for the second half of an unfinished
-// one, which its first half has counted.
+// A slot without an event that can be read counts as one lost event, but for the second half of an
+// unfinished one, which its first half has counted.
 static bool next_live(struct ms_batch *batch, struct ms_event *event)
 {
     const uint64_t *words = (const uint64_t *)(const void *)(batch->live + 1);
@@ -146,7 +161,7 @@ static bool next_live(struct ms_batch *batch, struct ms_event *event)
         const uint64_t *slot = words + batch->slot * MS_SLOT_WORDS;
         unsigned taken = ms_slot_load(slot, batch->slots - batch->slot, batch->base, event);
         batch->slot += taken ? taken : 1;
-        if (taken && ms_kind_fields(event->kind)) {
+        if (taken && event->weight_log2 <= 15 && ms_kind_fields(event->kind)) {
             keep_fields(event);
             return true;
         }
@@ -155,14 +170,23 @@ static bool next_live(struct ms_batch *batch, struct ms_event *event)
     return false;
 }
 
+// Apart, since its frame is large and needed once a block.
+static __attribute__((noinline)) bool has_sound_counters(const struct ms_batch *batch)
+{
+    struct ms_counters counters;
+    return ms_batch_counters(batch, &counters);
+}
+
 static bool next_sealed(struct ms_batch *batch, struct ms_event *event)
 {
+    struct ms_decoder *decoder = &batch->decoder;
     if (batch->left == 0) {
-        batch->bad |= ms_decoder_bad(&batch->decoder);
+        // A run may not go on behind the last event.
+        batch->bad |= decoder->run_left != 0 || !has_sound_counters(batch);
         return false;
     }
     batch->left--;
-    if (MS_LIKELY(ms_columns_get(&batch->decoder, event)))
+    if (MS_LIKELY(ms_columns_get(decoder, event) && !ms_decoder_bad(decoder)))
         return true;
     batch->bad = true;
     batch->lost = batch->left + 1;

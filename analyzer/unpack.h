@@ -67,7 +67,8 @@ struct ms_batch {
 bool ms_batch_open(struct ms_batch *batch, struct ms_unpack *unpack, const struct ms_source *source,
         uint64_t offset, uint32_t live_size);
 
-// Reads the next event. Returns false at the end; batch->bad tells whether it came too early.
+// Reads the next event. Returns false at the end; batch->bad then tells whether the block, its
+// counters included, is malformed.
 bool ms_batch_next(struct ms_batch *batch, struct ms_event *event);
 
 // Reads the thread's counters of a sealed block into *counters, whatever it held before. Returns

@@ -3,7 +3,7 @@
 //
 // dlsym may call malloc, calloc and free (its error buffer), and other preloaded libraries may call
 // us before any constructor ran. While the table is not ready the pool serves: a bump allocator
-// over static memory, safe in threads by one atomic add, each block with its size before it so
+// over static memory, safe in threads by compare-and-swap, each block with its size before it so
 // that realloc can copy it out. Context: any thread, before start; never in a signal handler first.
 #define _GNU_SOURCE
 #include "real.h"
@@ -76,9 +76,12 @@ void *ms_boot_alloc(size_t size, size_t align)
     if (align < unit)
         align = unit;
     size_t room = ms_align_up(size, unit) + unit + (align - unit);
-    size_t at = __atomic_fetch_add(&pool_used, room, __ATOMIC_RELAXED);
-    if (at > MS_BOOT_SIZE - room)
-        return NULL;
+    size_t at = __atomic_load_n(&pool_used, __ATOMIC_RELAXED);
+    do {
+        if (room > MS_BOOT_SIZE - at)
+            return NULL;
+    } while (!__atomic_compare_exchange_n(
+            &pool_used, &at, at + room, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     char *block = (char *)(uintptr_t)ms_align_up((uintptr_t)ms_boot_pool + at + unit, align);
     memcpy(block - sizeof size, &size, sizeof size);
     return block;

@@ -38,11 +38,20 @@ MS_INLINE void add_as(const struct target *x, const uint64_t *slot, unsigned hea
     ms_counters_add(x->counters, &e, x->floor, 1);
 }
 
+// Whether an event can be written: the buffer is the program's memory too, and what a stray store
+// of its own made of one slot must not cost the others.
+static bool is_sound(const struct ms_event *e)
+{
+    return ms_kind_fields(e->kind) != 0 && e->weight_log2 <= 15 && e->align_log2 <= 63;
+}
+
 // Adds an event of any kind. Returns the slots it took, 0 for a hole.
 static unsigned add_other(const struct target *x, const uint64_t *slot, size_t left)
 {
     struct ms_event e;
     unsigned taken = ms_slot_load(slot, left, x->base, &e);
+    if (taken != 0 && !is_sound(&e))
+        return 0;
     if (taken != 0) {
         ms_columns_put(x->encoder, &e);
         ms_counters_add(x->counters, &e, x->floor, 1);
@@ -52,7 +61,8 @@ static unsigned add_other(const struct target *x, const uint64_t *slot, size_t l
 
 MS_INLINE unsigned add(const struct target *x, const uint64_t *slot, size_t left)
 {
-    switch ((uint16_t)slot[0]) {
+    bool odd_weight = (slot[2] >> 48 & 0xf0) != 0;
+    switch (odd_weight ? 0 : (uint16_t)slot[0]) {
     case QUICK_MALLOC:
         add_as(x, slot, QUICK_MALLOC);
         return 1;
@@ -144,9 +154,10 @@ uint64_t ms_ring_encode(const uint64_t *slots, uint32_t count, uint64_t base,
         if (taken == 0)
             taken = add(&x, slot, count - at);
         quick = is_quick(slot) ? quick + taken : 0;
-        // Empty slots at the end were never taken: an event that needs two found one left.
+        // Empty slots at the end were never taken: an event that needs two found one left. The
+        // second slot of an unfinished event is no loss of its own.
         holes += taken != 0 ? holes_behind : 0;
-        holes_behind = taken != 0 ? 0 : holes_behind + 1;
+        holes_behind = taken != 0 ? 0 : holes_behind + ((uint8_t)slot[0] != MS_KIND_EXT);
         at += taken + (taken == 0);
     }
     return holes;

@@ -498,7 +498,7 @@ MS_INLINE bool ms_columns_get(struct ms_decoder *x, struct ms_event *e)
     return true;
 }
 
-// Whether any value was malformed or missing: to be asked after the last event.
+// Whether any value was malformed or missing. After the last event, run_left must be 0 as well.
 static inline bool ms_decoder_bad(const struct ms_decoder *x)
 {
     return x->bad || x->wide.bad;

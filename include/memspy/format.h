@@ -156,7 +156,7 @@ enum ms_end_property {
 enum ms_end {
     MS_END_EXIT = 1,        // exit or return from main
     MS_END_EXIT_NOW = 2,    // _exit, _Exit
-    MS_END_EXEC = 3,        // replaced itself; a later block with status 1 says that this failed
+    MS_END_EXEC = 3,        // replaced itself, unless a later block says that this failed
     MS_END_EXEC_FAILED = 4, // the exec announced before did not happen: the process goes on
     MS_END_QUICK_EXIT = 5,
 };

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// The environment that the shim gives to programs which its own starts. Here the program itself is
+// what the shim takes for its library.
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <env.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JOIN             "00112233445566778899aabbccddeeff:/tmp/trace"
+#define TRACE            "MEMSPY_TRACE=" JOIN
+#define ENVIRONMENT(...) ((char *[]){__VA_ARGS__, NULL})
+
+static char library[4096 + 16]; // the path that the shim found
+static char preload[8192];      // the entry that it made
+
+// What names the library by another path is left out, the rest is kept.
+static int install(void **state)
+{
+    (void)state;
+    unsetenv("MEMSPY_TRACE");
+    setenv("LD_PRELOAD", "/opt/a.so lib/test_env:/opt/b.so /test_env2", 1);
+    ms_env_install(JOIN);
+    const char *list = getenv("LD_PRELOAD");
+    if (list == NULL || list[0] != '/')
+        return 1;
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", list);
+    snprintf(library, sizeof library, "%.*s", (int)strcspn(list, ":"), list);
+    return 0;
+}
+
+static void installed(void **state)
+{
+    (void)state;
+    size_t length = strlen(library);
+    assert_true(length > 9 && strcmp(library + length - 9, "/test_env") == 0);
+    assert_int_equal(access(library, X_OK), 0);
+    assert_string_equal(
+            preload + strlen("LD_PRELOAD=") + length, ":/opt/a.so:/opt/b.so:/test_env2");
+    assert_string_equal(getenv("MEMSPY_TRACE"), JOIN);
+    assert_int_equal(ms_env_repaired_size(environ), 0);
+}
+
+// Repairs an environment and compares with what is wanted, NULL at the end of both.
+static void repairs(char *const *given, char *const *wanted)
+{
+    char *copy[16];
+    size_t size = ms_env_repaired_size(given), i = 0;
+    assert_true(size > 0 && size <= 16);
+    for (unsigned j = 0; j < 16; j++)
+        copy[j] = "not written";
+    ms_env_repair(given, copy);
+    for (; wanted[i] != NULL; i++) {
+        assert_non_null(copy[i]);
+        assert_string_equal(copy[i], wanted[i]);
+    }
+    assert_null(copy[i]);
+    assert_true(i < size);
+    assert_int_equal(ms_env_repaired_size(copy), 0); // once is enough
+}
+
+static void without_anything(void **state)
+{
+    (void)state;
+    repairs(NULL, ENVIRONMENT(preload, TRACE));
+    repairs(ENVIRONMENT(NULL), ENVIRONMENT(preload, TRACE));
+    repairs(ENVIRONMENT("A=1", "B"), ENVIRONMENT("A=1", "B", preload, TRACE));
+}
+
+static void other_values(void **state)
+{
+    (void)state;
+    repairs(ENVIRONMENT("MEMSPY_TRACE=old", "A=1"), ENVIRONMENT("A=1", preload, TRACE));
+    repairs(ENVIRONMENT("LD_PRELOAD=/opt/c.so", TRACE), ENVIRONMENT(preload, TRACE));
+    repairs(ENVIRONMENT("LD_PRELOAD=", TRACE, "A=1"), ENVIRONMENT(preload, "A=1", TRACE));
+    repairs(ENVIRONMENT(TRACE, "LD_PRELOAD_64=1"), ENVIRONMENT("LD_PRELOAD_64=1", preload, TRACE));
+}
+
+// A list of the program's own that names the shim is left alone.
+static void own_lists(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"LD_PRELOAD=%s", "LD_PRELOAD=/opt/c.so:%s",
+            "LD_PRELOAD=/opt/c.so %s:/opt/d.so", "LD_PRELOAD=%s /opt/c.so"};
+    static const char *const bad[] = {
+            "LD_PRELOAD=%s.so", "LD_PRELOAD=/opt%s", "LD_PRELOAD=x%s:/opt/c.so"};
+    char entry[8192];
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(entry, sizeof entry, good[i], library);
+        assert_int_equal(ms_env_repaired_size(ENVIRONMENT(entry, TRACE)), 0);
+        repairs(ENVIRONMENT("A=1", entry), ENVIRONMENT("A=1", entry, TRACE));
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(entry, sizeof entry, bad[i], library);
+        repairs(ENVIRONMENT(entry, TRACE), ENVIRONMENT(preload, TRACE));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+            cmocka_unit_test(installed),
+            cmocka_unit_test(without_anything),
+            cmocka_unit_test(other_values),
+            cmocka_unit_test(own_lists),
+    };
+    return cmocka_run_group_tests(tests, install, NULL);
+}
