@@ -42,9 +42,10 @@ static unsigned read_power(const char *text)
 
 static void read_timing(const char *text)
 {
-    ms_conf.timing_log2 = 4;
-    ms_conf.sparse_timing_log2 = 6;
-    if (text == NULL || *text == '\0')
+    // Exact mode looks at every call, so it times every call.
+    ms_conf.timing_log2 = ms_conf.exact ? 0 : 4;
+    ms_conf.sparse_timing_log2 = ms_conf.exact ? 0 : 6;
+    if (text == NULL || *text == '\0' || ms_conf.exact)
         return;
     unsigned value = read_power(text);
     if (value == 0) {

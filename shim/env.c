@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 static char trace_entry[MS_PATH_MAX + 128];
-static char library[MS_PATH_MAX]; // the shim's own absolute path
-static char preload_entry[2 * MS_PATH_MAX];
+static char library[MS_PATH_MAX];            // the shim's own absolute path
+static char preload_entry[MS_PATH_MAX + 16]; // LD_PRELOAD with the shim alone
 static const char preload_name[] = "LD_PRELOAD=";
 
 static bool has_name(const char *entry, const char *name)
@@ -49,24 +49,29 @@ static bool is_basename_of_library(const char *name, size_t length)
     return length == ms_sys_length(base) && memcmp(name, base, length) == 0;
 }
 
-// The shim's path, then the old list without what names the shim relative to some directory.
-static void build_preload(const char *old)
+// Bytes that LD_PRELOAD with the shim in front of the old list may take.
+static size_t joined_size(const char *old)
 {
-    memcpy(preload_entry, preload_name, sizeof preload_name);
-    ms_sys_append(preload_entry, sizeof preload_entry, library);
-    while (old != NULL && *old != '\0') {
+    return ms_sys_length(preload_entry) + 1 + ms_sys_length(old) + 1;
+}
+
+// LD_PRELOAD with the shim's path, then the old list without what names the shim relative to some
+// directory, which may not be the child's.
+static void join(char *text, const char *old)
+{
+    size_t used = ms_sys_length(preload_entry);
+    memcpy(text, preload_entry, used);
+    while (*old != '\0') {
         size_t length = strcspn(old, " :");
         if (length != 0 && !is_basename_of_library(old, length)) {
-            size_t end = ms_sys_length(preload_entry);
-            if (end + length + 2 > sizeof preload_entry)
-                return;
-            preload_entry[end] = ':';
-            memcpy(preload_entry + end + 1, old, length);
-            preload_entry[end + 1 + length] = '\0';
+            text[used++] = ':';
+            memcpy(text + used, old, length);
+            used += length;
         }
         old += length;
         old += *old != '\0';
     }
+    text[used] = '\0';
 }
 
 static void find_library(void)
@@ -82,33 +87,41 @@ static void find_library(void)
 
 size_t ms_env_repaired_size(char *const *environment)
 {
-    size_t entries = 0;
+    size_t entries = 0, text = 0;
     bool trace = false, preload = false;
     if (trace_entry[0] == '\0')
         return 0;
     for (; environment != NULL && environment[entries] != NULL; entries++) {
         const char *entry = environment[entries];
         trace |= strcmp(entry, trace_entry) == 0;
-        preload |= has_name(entry, "LD_PRELOAD") && lists_library(entry + sizeof preload_name - 1);
+        if (!has_name(entry, "LD_PRELOAD"))
+            continue;
+        const char *list = entry + sizeof preload_name - 1;
+        preload |= lists_library(list);
+        text += joined_size(list);
     }
-    return trace && preload ? 0 : entries + 3;
+    return trace && preload ? 0 : entries + 3 + (text + sizeof(char *) - 1) / sizeof(char *);
 }
 
 void ms_env_repair(char *const *environment, char **copy)
 {
-    size_t used = 0;
+    size_t used = 0, entries = 0;
     bool preload = false;
-    for (; environment != NULL && *environment != NULL; environment++) {
-        char *entry = *environment;
+    while (environment != NULL && environment[entries] != NULL)
+        entries++;
+    char *text = (char *)(copy + entries + 3);
+    for (size_t i = 0; i < entries; i++) {
+        char *entry = environment[i];
         if (has_name(entry, MS_ENV_TRACE))
             continue;
+        const char *list = entry + sizeof preload_name - 1;
         if (has_name(entry, "LD_PRELOAD")) {
-            // A list of the program's own for its child: it cannot be joined to ours without
-            // memory, so ours, which has what this process was started with, takes its place
-            // unless it already names the shim.
             preload = true;
-            if (!lists_library(entry + sizeof preload_name - 1))
-                entry = preload_entry;
+            if (!lists_library(list)) {
+                join(text, list);
+                entry = text;
+                text += joined_size(list);
+            }
         }
         copy[used++] = entry;
     }
@@ -118,14 +131,14 @@ void ms_env_repair(char *const *environment, char **copy)
     copy[used] = NULL;
 }
 
-void ms_env_install(const char *join)
+void ms_env_install(const char *session)
 {
     find_library();
     ms_sys_append(trace_entry, sizeof trace_entry, MS_ENV_TRACE "=");
-    ms_sys_append(trace_entry, sizeof trace_entry, join);
-    const char *old = ms_conf_value(environ, "LD_PRELOAD");
-    build_preload(old);
-    if (old == NULL)
+    ms_sys_append(trace_entry, sizeof trace_entry, session);
+    ms_sys_append(preload_entry, sizeof preload_entry, preload_name);
+    ms_sys_append(preload_entry, sizeof preload_entry, library);
+    if (ms_conf_value(environ, "LD_PRELOAD") == NULL)
         return; // loaded some other way, /etc/ld.so.preload for one: children are too
     size_t size = ms_env_repaired_size(environ);
     char **copy = size == 0 ? NULL : ms_sys_map(size * sizeof *copy);

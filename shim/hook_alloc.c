@@ -5,6 +5,7 @@
 // Context: any thread, any time, signal handlers included (the program's own risk, not made
 // greater here).
 #define _GNU_SOURCE
+#include "attach.h"
 #include "hook_alloc.h"
 
 #include <malloc.h>
@@ -182,6 +183,8 @@ static __attribute__((noinline)) void free_slow(void *block, uint64_t caller)
     free_before(&f, block);
     ms_real.free(block);
     free_after(&f, block);
+    if (MS_UNLIKELY(ms_tls.exited))
+        ms_attach_late();
 }
 
 // A call that the hot path began and cannot end; a free that the thread cache was expected to

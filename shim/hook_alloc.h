@@ -12,12 +12,12 @@
 // The return address of the hook it is used in.
 #define MS_CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
-// Bytes that the allocator gave to a block.
+// Bytes that the allocator gave to a block; 0 when it does not tell.
 static inline uint64_t ms_hook_usable(void *block)
 {
     if (MS_LIKELY(ms_path.glibc))
         return ms_path_usable(ms_path_size_word(block));
-    return ms_real.malloc_usable_size != NULL ? ms_real.malloc_usable_size(block) : 0;
+    return ms_path.usable != NULL ? ms_path.usable(block) : 0;
 }
 
 // The path of an allocation that the thread cache did not serve.

@@ -6,8 +6,8 @@
 #define _GNU_SOURCE
 #include "real.h"
 #include "sink.h"
-
 #include "sys.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,12 +74,19 @@ MS_EXPORT void closefrom(int lowest)
     ms_real.closefrom(ours + 1);
 }
 
+// The program wants this number: where it is the trace's, that moves. A vfork child has descriptors
+// of its own but shares the memory that says which is the trace's: there the number is just taken.
+static void vacate(int wanted)
+{
+    if (wanted >= 0 && wanted == ms_sink_descriptor() && ms_wiped.pid == ms_sys_pid())
+        ms_sink_move_descriptor();
+}
+
 MS_EXPORT int dup2(int old, int wanted)
 {
     if (is_hidden(old))
         return -1;
-    if (wanted >= 0 && wanted == ms_sink_descriptor())
-        ms_sink_move_descriptor();
+    vacate(wanted);
     if (!ms_real_init())
         return -1;
     return ms_real.dup2(old, wanted);
@@ -89,8 +96,7 @@ MS_EXPORT int dup3(int old, int wanted, int flags)
 {
     if (is_hidden(old))
         return -1;
-    if (wanted >= 0 && wanted == ms_sink_descriptor())
-        ms_sink_move_descriptor();
+    vacate(wanted);
     if (!ms_real_init())
         return -1;
     return ms_real.dup3(old, wanted, flags);

@@ -7,6 +7,7 @@
 #include "env.h"
 #include "real.h"
 #include "spy.h"
+#include "sys.h"
 
 #include <alloca.h>
 #include <errno.h>
@@ -15,21 +16,41 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// `environment`, or a copy of it that lets the child join, in this function's frame.
-#define REPAIRED(environment)                                                                      \
-    __extension__({                                                                                \
-        size_t entries = ms_env_repaired_size(environment);                                        \
-        char **copy = (char **)(uintptr_t)(environment);                                           \
-        if (entries != 0) {                                                                        \
-            copy = alloca(entries * sizeof *copy);                                                 \
-            ms_env_repair(environment, copy);                                                      \
-        }                                                                                          \
-        copy;                                                                                      \
-    })
+// Copies larger than this are mapped: the stack may be a small one. An exec that succeeds takes the
+// mapping with it (but in a vfork child, whose parent keeps it), one that fails gives it back.
+#define STACK_COPY 32768
 
-static int exec_failed(int result)
+struct copy {
+    char **environment;
+    size_t mapped; // bytes, 0 for a copy on the stack or none
+};
+
+static void give_back(const struct copy *copy)
+{
+    if (copy->mapped != 0)
+        ms_sys_unmap(copy->environment, copy->mapped);
+}
+
+// Fills *c with `environment`, or a copy of it that lets the child join, in the caller's frame.
+#define REPAIR(c, given)                                                                           \
+    do {                                                                                           \
+        size_t pointers = ms_env_repaired_size(given);                                             \
+        size_t bytes = pointers * sizeof(char *);                                                  \
+        char **copied = bytes == 0           ? NULL                                                \
+                        : bytes < STACK_COPY ? alloca(bytes)                                       \
+                                             : ms_sys_map(bytes);                                  \
+        *(c) = (struct copy){(char **)(uintptr_t)(given), 0};                                      \
+        if (copied != NULL) {                                                                      \
+            ms_env_repair(given, copied);                                                          \
+            *(c) = (struct copy){copied, bytes < STACK_COPY ? 0 : bytes};                          \
+        }                                                                                          \
+    } while (0)
+
+// Only a failed exec returns.
+static int exec_failed(int result, const struct copy *copy)
 {
     int saved = errno;
+    give_back(copy);
     ms_spy_end(MS_END_EXEC_FAILED, saved, NULL);
     errno = saved;
     return result;
@@ -40,7 +61,9 @@ MS_EXPORT int execve(const char *path, char *const arguments[], char *const envi
     if (!ms_real_init())
         return -1;
     ms_spy_end(MS_END_EXEC, 0, path);
-    return exec_failed(ms_real.execve(path, arguments, REPAIRED(environment)));
+    struct copy c;
+    REPAIR(&c, environment);
+    return exec_failed(ms_real.execve(path, arguments, c.environment), &c);
 }
 
 MS_EXPORT int execv(const char *path, char *const arguments[])
@@ -53,7 +76,9 @@ MS_EXPORT int execvpe(const char *file, char *const arguments[], char *const env
     if (!ms_real_init())
         return -1;
     ms_spy_end(MS_END_EXEC, 0, file);
-    return exec_failed(ms_real.execvpe(file, arguments, REPAIRED(environment)));
+    struct copy c;
+    REPAIR(&c, environment);
+    return exec_failed(ms_real.execvpe(file, arguments, c.environment), &c);
 }
 
 MS_EXPORT int execvp(const char *file, char *const arguments[])
@@ -69,7 +94,9 @@ MS_EXPORT int execveat(int directory, const char *path, char *const arguments[],
         return -1;
     }
     ms_spy_end(MS_END_EXEC, 0, path);
-    return exec_failed(ms_real.execveat(directory, path, arguments, REPAIRED(environment), flags));
+    struct copy c;
+    REPAIR(&c, environment);
+    return exec_failed(ms_real.execveat(directory, path, arguments, c.environment, flags), &c);
 }
 
 MS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
@@ -77,7 +104,9 @@ MS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]
     if (!ms_real_init())
         return -1;
     ms_spy_end(MS_END_EXEC, 0, NULL);
-    return exec_failed(ms_real.fexecve(fd, arguments, REPAIRED(environment)));
+    struct copy c;
+    REPAIR(&c, environment);
+    return exec_failed(ms_real.fexecve(fd, arguments, c.environment), &c);
 }
 
 // The arguments of a variadic exec as an array in this function's frame; `list` is left behind
@@ -132,7 +161,11 @@ MS_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 {
     if (!ms_real_init())
         return ENOSYS;
-    return ms_real.posix_spawn(pid, path, actions, attributes, arguments, REPAIRED(environment));
+    struct copy c;
+    REPAIR(&c, environment);
+    int failed = ms_real.posix_spawn(pid, path, actions, attributes, arguments, c.environment);
+    give_back(&c);
+    return failed;
 }
 
 MS_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -140,7 +173,11 @@ MS_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 {
     if (!ms_real_init())
         return ENOSYS;
-    return ms_real.posix_spawnp(pid, file, actions, attributes, arguments, REPAIRED(environment));
+    struct copy c;
+    REPAIR(&c, environment);
+    int failed = ms_real.posix_spawnp(pid, file, actions, attributes, arguments, c.environment);
+    give_back(&c);
+    return failed;
 }
 
 MS_EXPORT void _exit(int status)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exact mode only: keeps SIGSYS deliverable, since one that is blocked when it must be delivered
-// ends the process. Without exact mode these only forward. Context: any thread, any time.
+// Exact mode needs SIGSYS: what the program sets for it is kept, not installed. Without exact mode
+// these only forward. Context: any thread, any time, signal handlers included.
 #define _GNU_SOURCE
 #include "kernel.h"
 #include "real.h"
@@ -9,41 +9,49 @@
 #include <errno.h>
 #include <signal.h>
 
-static const sigset_t *without_sigsys(const sigset_t *set, sigset_t *copy)
-{
-    if (!ms_kernel_exact || set == NULL)
-        return set;
-    *copy = *set;
-    sigdelset(copy, SIGSYS);
-    return copy;
-}
+sighandler_t __sysv_signal(int signal, sighandler_t handler);
 
-MS_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+static bool is_kept(int signal)
 {
-    sigset_t copy;
-    if (!ms_real_init())
-        return -1;
-    return ms_real.sigprocmask(how, how == SIG_UNBLOCK ? set : without_sigsys(set, &copy), old);
-}
-
-MS_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
-{
-    sigset_t copy;
-    if (!ms_real_init())
-        return EINVAL;
-    return ms_real.pthread_sigmask(how, how == SIG_UNBLOCK ? set : without_sigsys(set, &copy), old);
+    return signal == SIGSYS && ms_kernel_exact;
 }
 
 MS_EXPORT int sigaction(
         int signal, const struct sigaction *restrict action, struct sigaction *restrict old)
 {
-    struct sigaction copy;
     if (!ms_real_init())
         return -1;
-    if (ms_kernel_exact && action != NULL) {
-        copy = *action;
-        sigdelset(&copy.sa_mask, SIGSYS);
-        action = &copy;
-    }
-    return ms_real.sigaction(signal, action, old);
+    if (!is_kept(signal))
+        return ms_real.sigaction(signal, action, old);
+    struct sigaction before = ms_kernel_program_action;
+    if (action != NULL)
+        ms_kernel_program_action = *action;
+    if (old != NULL)
+        *old = before;
+    return 0;
 }
+
+static sighandler_t keep(sighandler_t handler)
+{
+    sighandler_t before = ms_kernel_program_action.sa_handler;
+    ms_kernel_program_action = (struct sigaction){.sa_handler = handler};
+    return before;
+}
+
+// Not sigaction above by another name: libc's own use of it inside signal is not hooked.
+MS_EXPORT sighandler_t signal(int number, sighandler_t handler)
+{
+    if (!ms_real_init())
+        return SIG_ERR;
+    return is_kept(number) ? keep(handler) : ms_real.signal(number, handler);
+}
+
+MS_EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
+{
+    if (!ms_real_init())
+        return SIG_ERR;
+    return is_kept(number) ? keep(handler) : ms_real.__sysv_signal(number, handler);
+}
+
+MS_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
+        __attribute__((alias("__sysv_signal")));

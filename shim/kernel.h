@@ -9,6 +9,7 @@
 #include "tls.h"
 
 #include <memspy/event.h>
+#include <signal.h>
 
 // What a call asked of the kernel, bits of ms_tls.place.seen.
 enum ms_seen {
@@ -31,6 +32,13 @@ bool ms_kernel_init(ms_kernel_record *record);
 
 // Turns dispatch on for the calling thread.
 void ms_kernel_attach(struct ms_tls *t);
+
+// Turns dispatch on for the real call that follows, unless the thread blocks SIGSYS: one that is
+// blocked when it has to be delivered ends the process. A system call.
+void ms_kernel_arm(struct ms_tls *t);
+
+// What the program set for SIGSYS; it is kept here, and called for what a seccomp filter sends.
+extern MS_HIDDEN struct sigaction ms_kernel_program_action;
 
 // The path of the call that just ended, from what it asked of the kernel. Unknown unless exact
 // mode is on.

@@ -4,6 +4,7 @@
 #include "sys.h"
 
 bool ms_kernel_exact;
+struct sigaction ms_kernel_program_action;
 
 bool ms_kernel_init(ms_kernel_record *record)
 {
@@ -13,6 +14,11 @@ bool ms_kernel_init(ms_kernel_record *record)
 }
 
 void ms_kernel_attach(struct ms_tls *t)
+{
+    (void)t;
+}
+
+void ms_kernel_arm(struct ms_tls *t)
 {
     (void)t;
 }

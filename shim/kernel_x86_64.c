@@ -37,9 +37,9 @@ struct kernel_sigaction {
 #define RESTORER 0x04000000ul
 
 bool ms_kernel_exact;
+struct sigaction ms_kernel_program_action;
 
 static ms_kernel_record *record_event;
-static struct kernel_sigaction program_action;
 static uintptr_t text_begin, text_size;
 static uintptr_t last_break; // atomic
 
@@ -124,8 +124,8 @@ static void on_sigsys(int signal, siginfo_t *info, void *context)
     t->place.selector = 0;
     if (info->si_code != CODE_DISPATCH) {
         // A seccomp filter of the program's: its handler's affair.
-        if ((uintptr_t)program_action.handler > 1)
-            program_action.handler(signal, info, context);
+        if ((uintptr_t)ms_kernel_program_action.sa_sigaction > 1)
+            ms_kernel_program_action.sa_sigaction(signal, info, context);
     } else if (must_be_made_outside(regs[REG_RAX])) {
         regs[REG_RIP] -= 2; // the syscall instruction itself
     } else {
@@ -170,18 +170,22 @@ bool ms_kernel_init(ms_kernel_record *record)
                "mode");
         return false;
     }
-    ms_syscall(
-            SYS_rt_sigaction, SIGSYS, (long)&ours, (long)&program_action, sizeof ours.mask, 0, 0);
+    struct kernel_sigaction before = {0};
+    ms_syscall(SYS_rt_sigaction, SIGSYS, (long)&ours, (long)&before, sizeof ours.mask, 0, 0);
+    ms_kernel_program_action.sa_sigaction = before.handler;
     ms_kernel_exact = true;
     return true;
 }
 
 void ms_kernel_attach(struct ms_tls *t)
 {
-    uint64_t sigsys = UINT64_C(1) << (SIGSYS - 1);
-    if (!ms_kernel_exact)
-        return;
-    // A blocked SIGSYS that has to be delivered ends the process.
-    ms_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&sigsys, 0, sizeof sigsys, 0, 0);
-    dispatch_here(&t->place.selector);
+    if (ms_kernel_exact)
+        dispatch_here(&t->place.selector);
+}
+
+void ms_kernel_arm(struct ms_tls *t)
+{
+    uint64_t blocked = 0;
+    ms_syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&blocked, sizeof blocked, 0, 0);
+    t->place.selector = (blocked >> (SIGSYS - 1) & 1) == 0;
 }

@@ -15,8 +15,11 @@ static struct range {
     uint64_t end;
 } ranges[RANGES]; // ascending, as the kernel lists them
 static unsigned range_count;
-static uint32_t busy; // atomic
-static uint64_t read_ns;
+static uint32_t busy;        // atomic
+static uint64_t read_ns;     // when they were read
+static uint64_t interval_ns; // how long not to read them again
+#define INTERVAL_MIN UINT64_C(100000000)
+#define INTERVAL_MAX UINT64_C(100000000000)
 
 static bool covers(uint64_t address)
 {
@@ -33,6 +36,11 @@ static bool covers(uint64_t address)
     return false;
 }
 
+void ms_maps_after_fork(void)
+{
+    __atomic_store_n(&busy, 0, __ATOMIC_RELAXED);
+}
+
 bool ms_maps_need_reading(const struct ms_encoder *encoder)
 {
     bool needed = false;
@@ -43,7 +51,7 @@ bool ms_maps_need_reading(const struct ms_encoder *encoder)
         needed = caller != 0 && !covers(caller);
     }
     if (needed)
-        needed = ms_sys_nanoseconds(CLOCK_MONOTONIC) - read_ns > 100000000u;
+        needed = ms_sys_nanoseconds(CLOCK_MONOTONIC) - read_ns > interval_ns;
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
     return needed;
 }
@@ -52,6 +60,7 @@ struct reading {
     struct ms_writer *out;
     uint64_t last_end;
     unsigned count;
+    unsigned written;
 };
 
 static void add(void *context, const struct ms_proc_mapping *m)
@@ -61,6 +70,10 @@ static void add(void *context, const struct ms_proc_mapping *m)
     if (r->count == RANGES || (size_t)(r->out->end - r->out->at) < length + 4 * MS_VARINT_MAX)
         return;
     ranges[r->count++] = (struct range){m->start, m->end};
+    // Code without a file, compiled at run time, is known, but there is nothing to say of it.
+    if (length == 0)
+        return;
+    r->written++;
     ms_put_varint(r->out, m->start - r->last_end);
     ms_put_varint(r->out, m->end - m->start);
     ms_put_varint(r->out, m->offset);
@@ -71,20 +84,24 @@ static void add(void *context, const struct ms_proc_mapping *m)
 
 void ms_maps_read(struct ms_writer *out, char *buffer, size_t size)
 {
-    struct reading r = {out, 0, 0};
+    struct reading r = {out, 0, 0, 0};
     uint8_t *begin = out->at, count[MS_VARINT_MAX];
     struct ms_writer number = {count, count + sizeof count, false};
     if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0)
         return;
     ms_proc_mappings(add, &r, buffer, size);
     // The number of mappings comes first but is known last.
-    ms_put_varint(&number, r.count);
+    ms_put_varint(&number, r.written);
     size_t length = (size_t)(number.at - count);
     if (length <= (size_t)(out->end - out->at)) {
         memmove(begin + length, begin, (size_t)(out->at - begin));
         memcpy(begin, count, length);
         out->at += length;
     }
+    bool is_new = r.count != range_count;
+    interval_ns = is_new || interval_ns == 0 ? INTERVAL_MIN : 2 * interval_ns;
+    if (interval_ns > INTERVAL_MAX)
+        interval_ns = INTERVAL_MAX;
     range_count = r.count;
     read_ns = ms_sys_nanoseconds(CLOCK_MONOTONIC);
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);

@@ -7,11 +7,14 @@
 
 #include <memspy/wire.h>
 
-// Whether any of the dictionary's callers lies in no mapping that was written yet. Answers false
-// when the mappings were read less than 100 ms ago (code that is compiled at run time never gets
-// a file), or while another thread is reading them.
+// Whether any of the dictionary's callers lies in no mapping that was seen yet. Answers false
+// when the mappings were read less than 100 ms ago, longer where reading them found nothing new, or
+// while another thread is reading them.
 struct ms_encoder;
 bool ms_maps_need_reading(const struct ms_encoder *encoder);
+
+// In the child of a fork: no thread is reading.
+void ms_maps_after_fork(void);
 
 // Reads the mappings and writes a MODULES payload. `buffer` is working memory.
 void ms_maps_read(struct ms_writer *out, char *buffer, size_t size);

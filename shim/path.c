@@ -143,9 +143,11 @@ enum ms_alloc_path ms_path_of_alloc(const void *block)
     uint64_t word = ms_path_size_word(block);
     if (word & MS_CHUNK_MMAPPED)
         return MS_ALLOC_MMAP;
-    if (ms_path.large_tcache && (word & ~UINT64_C(7)) > 1040)
-        return MS_ALLOC_UNKNOWN;
-    return word & MS_CHUNK_NON_MAIN ? path_in_heap(block) : path_in_main_heap(block);
+    enum ms_alloc_path path =
+            word & MS_CHUNK_NON_MAIN ? path_in_heap(block) : path_in_main_heap(block);
+    // What grew is claimed in any case, so that no later call is charged with it.
+    bool may_be_cached = ms_path.large_tcache && (word & ~UINT64_C(7)) > 1040;
+    return may_be_cached && path == MS_ALLOC_ARENA ? MS_ALLOC_UNKNOWN : path;
 }
 
 // realloc of a block with its own mapping asks mremap, unless the pages it has are just enough;
@@ -246,9 +248,11 @@ enum ms_free_path ms_path_after_free(const struct ms_path_free *f)
         return MS_FREE_UNKNOWN;
     if (f->size_word & MS_CHUNK_MMAPPED)
         return MS_FREE_MUNMAP;
-    if (ms_path.large_tcache && (f->size_word & ~UINT64_C(7)) > 1040)
-        return MS_FREE_UNKNOWN;
+    enum ms_free_path path;
     if (f->size_word & MS_CHUNK_NON_MAIN)
-        return path_from_heap(f);
-    return claim_brk(false) ? MS_FREE_TRIM : MS_FREE_ARENA;
+        path = path_from_heap(f);
+    else
+        path = claim_brk(false) ? MS_FREE_TRIM : MS_FREE_ARENA;
+    bool may_be_cached = ms_path.large_tcache && (f->size_word & ~UINT64_C(7)) > 1040;
+    return may_be_cached && path == MS_FREE_ARENA ? MS_FREE_UNKNOWN : path;
 }

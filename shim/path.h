@@ -33,8 +33,9 @@ struct ms_path {
     uint32_t counts;      // offset of the bins' counts
     ptrdiff_t slot;       // from the thread pointer to libc's pointer to the cache
     void *const *brk;     // libc's __curbrk
-    uintptr_t heap_begin; // where the main heap begins
-    uintptr_t brk_seen;   // atomic: the break as last charged to somebody
+    size_t (*usable)(void *); // the real malloc_usable_size, where it is the real malloc's
+    uintptr_t heap_begin;     // where the main heap begins
+    uintptr_t brk_seen;       // atomic: the break as last charged to somebody
 };
 
 extern MS_HIDDEN struct ms_path ms_path;

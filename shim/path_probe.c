@@ -157,10 +157,15 @@ static void find_libc(void)
 {
     const char *(*version)(void) =
             (const char *(*)(void))(uintptr_t)ms_real_symbol("gnu_get_libc_version");
-    Dl_info of_malloc, of_libc;
+    Dl_info of_malloc, of_libc, of_usable;
     if (dladdr((void *)(uintptr_t)ms_real.malloc, &of_malloc) != 0)
         ms_sys_append((allocator_name[0] = '\0', allocator_name), sizeof allocator_name,
                 of_malloc.dli_fname);
+    // An allocator without one would get libc's, which takes the block for glibc's.
+    if (ms_real.malloc_usable_size != NULL &&
+            dladdr((void *)(uintptr_t)ms_real.malloc_usable_size, &of_usable) != 0 &&
+            of_usable.dli_fbase == of_malloc.dli_fbase)
+        ms_path.usable = ms_real.malloc_usable_size;
     if (version == NULL)
         return;
     libc_name[0] = '\0';

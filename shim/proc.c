@@ -84,7 +84,7 @@ static bool parse_mapping(const char *line, struct ms_proc_mapping *m)
     while (*line != '/' && *line != '[' && *line != '\0')
         line++;
     m->path = line;
-    return *line != '\0';
+    return true;
 }
 
 void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping *m), void *context,

@@ -23,11 +23,11 @@ void ms_proc_exe(char *buffer, size_t size);
 struct ms_proc_mapping {
     uint64_t start;
     uint64_t end;
-    uint64_t offset; // in the file
-    const char *path;
+    uint64_t offset;  // in the file
+    const char *path; // empty for memory without a file
 };
 
-// Calls `visit` for each executable mapping of a file in /proc/self/maps. `buffer` is working
+// Calls `visit` for each executable mapping in /proc/self/maps. `buffer` is working
 // memory, longer than any line: this may run on stacks that have no room for it.
 void ms_proc_mappings(void (*visit)(void *context, const struct ms_proc_mapping *m), void *context,
         char *buffer, size_t size);

@@ -48,14 +48,16 @@
                     char *const[], char *const[]))                                                 \
     X(void, _exit, (int))                                                                          \
     X(void, quick_exit, (int))                                                                     \
-    X(int, sigprocmask, (int, const sigset_t *, sigset_t *))                                       \
-    X(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))                                   \
+    X(ms_real_handler, signal, (int, ms_real_handler))                                             \
+    X(ms_real_handler, __sysv_signal, (int, ms_real_handler))                                      \
     X(int, sigaction, (int, const struct sigaction *, struct sigaction *))                         \
     X(int, close, (int))                                                                           \
     X(void, closefrom, (int))                                                                      \
     X(int, close_range, (unsigned, unsigned, int))                                                 \
     X(int, dup2, (int, int))                                                                       \
     X(int, dup3, (int, int, int))
+
+typedef void (*ms_real_handler)(int);
 
 struct ms_real {
 #define MS_REAL_MEMBER(result, name, parameters) result(*name) parameters;

@@ -69,8 +69,21 @@ bool ms_sink_owns_descriptor(void)
     return is_ours(ms_sink_descriptor());
 }
 
-// A descriptor that is the trace's, or -errno.
-static int valid_descriptor(void)
+// How many threads hold the descriptor: between the check that it is ours and the last call that
+// uses it, a dup2 of the program's must not reuse the number.
+static uint32_t users;
+
+void ms_sink_after_fork(void)
+{
+    __atomic_store_n(&users, 0, __ATOMIC_RELAXED);
+}
+
+static void release_descriptor(void)
+{
+    __atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
+}
+
+static int find_descriptor(void)
 {
     int held = __atomic_load_n(&ms_sink_file.descriptor, __ATOMIC_ACQUIRE);
     if (is_ours(held))
@@ -91,6 +104,25 @@ static int valid_descriptor(void)
     return opened;
 }
 
+// A descriptor that is the trace's until release_descriptor, or -errno.
+static int take_descriptor(void)
+{
+    __atomic_fetch_add(&users, 1, __ATOMIC_SEQ_CST);
+    int fd = find_descriptor();
+    if (fd < 0)
+        release_descriptor();
+    return fd;
+}
+
+// Bounded, since a user may be a thread that was stopped.
+static void wait_for_users(void)
+{
+    uint64_t begin = ms_sys_nanoseconds(CLOCK_MONOTONIC);
+    while (__atomic_load_n(&users, __ATOMIC_SEQ_CST) != 0 &&
+            ms_sys_nanoseconds(CLOCK_MONOTONIC) - begin < 100000000u)
+        ms_sys_yield();
+}
+
 void ms_sink_move_descriptor(void)
 {
     int held = __atomic_load_n(&ms_sink_file.descriptor, __ATOMIC_ACQUIRE);
@@ -100,10 +132,11 @@ void ms_sink_move_descriptor(void)
     if (moved < 0)
         moved = ms_sys_dup_above(held, 3);
     // Without any free number the trace is reopened when it is next needed.
-    if (__atomic_compare_exchange_n(
-                &ms_sink_file.descriptor, &held, moved, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(&ms_sink_file.descriptor, &held, moved, false, __ATOMIC_SEQ_CST,
+                __ATOMIC_ACQUIRE)) {
+        wait_for_users();
         ms_sys_close(held);
-    else if (moved >= 0)
+    } else if (moved >= 0)
         ms_sys_close(moved);
 }
 
@@ -149,11 +182,13 @@ static void fill_block(struct ms_block *block)
 int ms_sink_write(struct ms_block *block)
 {
     size_t size = sizeof *block + block->stored_size;
-    int fd = valid_descriptor();
+    int fd = take_descriptor();
     if (fd < 0)
         return fd;
     fill_block(block);
-    return ms_sys_pwrite(fd, block, size, take_space(size, MS_BLOCK_ALIGN));
+    int failed = ms_sys_pwrite(fd, block, size, take_space(size, MS_BLOCK_ALIGN));
+    release_descriptor();
+    return failed;
 }
 
 // --- live blocks -----------------------------------------------------------------------------
@@ -203,13 +238,21 @@ static int make_live(int fd, uint64_t *offset)
     return ms_sys_pwrite(fd, &block, sizeof block, *offset);
 }
 
+static struct ms_live *map_live(int fd, uint64_t *offset)
+{
+    if (!pop_free(fd, offset) && make_live(fd, offset) != 0)
+        return NULL;
+    return ms_sys_map_file(fd, *offset, MS_LIVE_SIZE);
+}
+
 struct ms_live *ms_sink_take_live(void)
 {
     uint64_t offset;
-    int fd = valid_descriptor();
-    if (fd < 0 || (!pop_free(fd, &offset) && make_live(fd, &offset) != 0))
+    int fd = take_descriptor();
+    if (fd < 0)
         return NULL;
-    struct ms_live *live = ms_sys_map_file(fd, offset, MS_LIVE_SIZE);
+    struct ms_live *live = map_live(fd, &offset);
+    release_descriptor();
     if (live == NULL)
         return NULL;
     // While the block is owned, next_free is its own number: what giving it back needs.

@@ -40,11 +40,15 @@ int ms_sink_write(struct ms_block *block);
 // Counts events that no buffer could take.
 void ms_sink_lost(uint64_t events);
 
+// In the child of a fork: no thread is using the descriptor.
+void ms_sink_after_fork(void);
+
 // The trace's descriptor, -1 when there is none.
 int ms_sink_descriptor(void);
 // Whether that number still is the trace's, and not one that the program has reused.
 bool ms_sink_owns_descriptor(void);
-// Moves the descriptor away from a number that the program wants.
+// Moves the descriptor away from a number that the program wants. Returns when no thread uses the
+// old number any more (or, at the latest, after a tenth of a second).
 void ms_sink_move_descriptor(void);
 
 #endif

@@ -179,6 +179,7 @@ bool ms_sink_create(const char *out, bool given, const char *temporary)
         return false;
     if (!map_header(fd, true)) {
         ms_sys_close(fd);
+        ms_sys_remove(ms_sink_path());
         return false;
     }
     fill_header(ms_sink_header);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Owns the life of the process and its threads as memspy sees it: start, the child that notices
-// itself, attaching and detaching of threads, the end. The hot path is inline in spy.h.
+// Owns the life of the process as memspy sees it: start, the child that notices itself, the end.
+// The hot path is inline in spy.h.
 //
 // Invariants. A thread writes only to its own live block. A process's word is its index plus one
 // while it records; it is wiped in every child, however made, so that no child takes itself for
@@ -10,8 +10,9 @@
 //
 // File map of the shim:
 //   hook_*     the exported functions, nothing else is exported
-//   spy        the life of processes and threads; spy.h: the hot path
-//   seal       full buffers become blocks             thread   what a thread owns
+//   spy        the life of processes; spy.h: the hot path
+//   attach     the life of threads                    thread   what a thread owns
+//   seal       full buffers become blocks
 //   ring       a thread's buffer; its encoding        sink, sink_open   the trace file
 //   path, path_probe   by which path glibc served a call
 //   kernel     exact mode                             maps   executable mappings
@@ -28,16 +29,17 @@
 #define _GNU_SOURCE
 #include "spy.h"
 
+#include "attach.h"
 #include "conf.h"
 #include "env.h"
 #include "kernel.h"
+#include "maps.h"
 #include "pack.h"
 #include "process.h"
 #include "real.h"
 #include "seal.h"
 #include "sink.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -47,106 +49,9 @@
 union ms_wiped_page ms_wiped_page __attribute__((aligned(65536)));
 uint8_t ms_spy_tick_shift;
 
-static bool started;      // this image has begun to record, in this process or an ancestor
-static uint32_t self;     // index of this process, or of the parent until a child noticed
-static pthread_key_t key; // its destructor ends a thread's recording
-static bool key_made;
-
-static uint64_t now_units(void)
-{
-    return ms_sys_ticks() >> ms_spy_tick_shift;
-}
-
-// --- threads -----------------------------------------------------------------------------------
-
-static bool give_buffer(struct ms_thread *thread, uint64_t base)
-{
-    struct ms_live *live = ms_sink_take_live();
-    if (live == NULL)
-        return false;
-    live->sequence = thread->sequence;
-    live->base = base;
-    memcpy(live->tally, thread->counters.tally, sizeof live->tally);
-    live->tid = (uint32_t)ms_sys_tid();
-    __atomic_store_n(
-            &live->owner, (uint64_t)thread->process << 32 | thread->index, __ATOMIC_RELEASE);
-    thread->live = live;
-    return true;
-}
-
-// The thread's own memory, kept across an exec that failed; in the child of a fork the parent's
-// copy begins anew.
-static struct ms_thread *own_memory(struct ms_tls *t)
-{
-    struct ms_thread *thread = t->thread;
-    if (thread == NULL)
-        thread = ms_sys_map(sizeof *thread);
-    else if (thread->process != self)
-        memset(thread, 0, sizeof *thread);
-    if (thread != NULL && thread->process == 0) {
-        thread->process = self;
-        thread->index = ms_sink_new_thread();
-        thread->sequence = 1;
-    }
-    return thread;
-}
-
-static bool attach_thread(struct ms_tls *t)
-{
-    uint64_t base = now_units();
-    t->thread = own_memory(t);
-    if (t->thread == NULL || !give_buffer(t->thread, base)) {
-        __atomic_fetch_add(&ms_sink_header->lost_threads, 1, __ATOMIC_RELAXED);
-        ms_seal_stop("no space left for the trace");
-        return false;
-    }
-    t->slots = (uint64_t *)(t->thread->live + 1);
-    t->used = 0;
-    t->limit = MS_LIVE_SLOTS;
-    t->base = base;
-    t->timing_log2 = ms_conf.timing_log2;
-    t->countdown = 0;
-    t->random = (uint32_t)base * 2654435761u;
-    ms_kernel_attach(t);
-    if (key_made)
-        pthread_setspecific(key, t->thread);
-    t->owner = self;
-    return true;
-}
-
-// Seals what the thread has and gives its live block back. The thread may attach again.
-static void park(struct ms_tls *t)
-{
-    if (t->owner != self || !ms_thread_attached(t) || !ms_seal(t, t->base))
-        return;
-    t->owner = 0;
-    memcpy(t->thread->counters.tally, t->thread->live->tally, sizeof t->thread->live->tally);
-    ms_sink_give_live(t->thread->live);
-    t->thread->live = NULL;
-}
-
-// A destructor of thread-specific data. Others may still allocate and free after it, so it asks
-// to be run again until the last round that libc makes (pthread_key_create(3)).
-static void thread_exit(void *value)
-{
-    struct ms_tls *t = &ms_tls;
-    struct ms_thread *thread = value;
-    if (t->thread != thread || !ms_thread_attached(t))
-        return;
-    if (++thread->rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
-        pthread_setspecific(key, thread);
-        return;
-    }
-    struct ms_sys_signals signals = ms_sys_block_signals();
-    t->place.state = MS_SPY;
-    park(t);
-    t->thread = NULL;
-    t->owner = 0;
-    t->exited = 1;
-    ms_sys_unmap(thread, sizeof *thread);
-    t->place.state = MS_IDLE;
-    ms_sys_restore_signals(signals);
-}
+static bool started;  // this image has begun to record, in this process or an ancestor
+static uint32_t self; // index of this process, or of the parent until a child noticed
+static int image_pid; // of the last process that noticed itself: this one, or a child's parent
 
 // --- processes ---------------------------------------------------------------------------------
 
@@ -189,7 +94,11 @@ static void record_kernel(struct ms_event *e)
 static bool open_trace(enum ms_origin *origin)
 {
     *origin = MS_ORIGIN_EXEC;
-    if (ms_conf.join != NULL && ms_sink_join(ms_conf.join)) {
+    if (ms_conf.join != NULL) {
+        // A trace that is gone or out of reach (rights dropped, another root) is no reason for
+        // each process of the tree to begin one of its own: nothing is recorded, silently.
+        if (!ms_sink_join(ms_conf.join))
+            return false;
         ms_sys_clock = ms_sink_header->clock;
         return true;
     }
@@ -202,13 +111,14 @@ static bool start(uint64_t counter, uint64_t nanoseconds)
 {
     enum ms_origin origin;
     started = true;
+    ms_sys_say_init();
     if (!ms_conf_init(environ) || !open_trace(&origin))
         return false;
     ms_spy_tick_shift = (uint8_t)ms_sink_header->tick_shift;
     self = ms_sink_new_process();
     // Registered before any other handler, so run after all of them, when the status is known.
     on_exit(at_exit, NULL);
-    key_made = pthread_key_create(&key, thread_exit) == 0;
+    ms_attach_init();
     ms_path_init(ms_conf.large_tcache, !ms_conf.huge_heaps);
     ms_process_measure();
     if (ms_conf.exact)
@@ -223,8 +133,15 @@ static bool become_child(uint64_t counter, uint64_t nanoseconds)
     uint32_t parent = self;
     self = ms_sink_new_process();
     ms_pack_after_fork();
+    ms_maps_after_fork();
+    ms_sink_after_fork();
     ms_process_started(counter, nanoseconds);
     return write_process(MS_ORIGIN_FORK, parent);
+}
+
+static void wipe(void)
+{
+    memset(&ms_wiped, 0, sizeof ms_wiped);
 }
 
 // The process starts, or notices that it is a child. One thread does it, the others wait a little.
@@ -237,12 +154,13 @@ static void begin_process(void)
         return;
     }
     if (__atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE) == MS_WORD_NONE) {
-        ms_sys_advise(&ms_wiped_page, sizeof ms_wiped_page, MADV_WIPEONFORK);
+        if (ms_sys_advise(&ms_wiped_page, sizeof ms_wiped_page, MADV_WIPEONFORK) != 0 && !started)
+            pthread_atfork(NULL, NULL, wipe); // before Linux 4.14; misses clone and _Fork
         bool on = !started ? start(counter, nanoseconds)
                            : ms_sink_header != NULL && become_child(counter, nanoseconds);
         if (!on && ms_sink_header != NULL)
             ms_seal_stop("no space left for the trace");
-        ms_wiped.pid = ms_sys_pid();
+        image_pid = ms_wiped.pid = ms_sys_pid();
         __atomic_store_n(&ms_wiped.word, on ? self + 1 : MS_WORD_OFF, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&ms_wiped.busy, 0, __ATOMIC_RELEASE);
@@ -255,7 +173,7 @@ static bool attach(struct ms_tls *t)
     if (ms_wiped.word == MS_WORD_NONE)
         begin_process();
     uint32_t word = __atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE);
-    return word != MS_WORD_NONE && word != MS_WORD_OFF && attach_thread(t);
+    return word != MS_WORD_NONE && word != MS_WORD_OFF && ms_attach_thread(t);
 }
 
 bool ms_spy_attach(struct ms_tls *t)
@@ -264,11 +182,12 @@ bool ms_spy_attach(struct ms_tls *t)
         ms_sink_lost(1);
         return false;
     }
-    // What libc allocates for memspy itself is no event of the program's.
-    if (t->place.state == MS_SPY)
+    // What libc allocates for memspy itself, while it starts, is no event of the program's. A child
+    // that was forked by a signal handler within memspy is not inside of it.
+    if (t->place.state == MS_SPY && (ms_wiped.busy != 0 || ms_wiped.word != MS_WORD_NONE))
         return false;
     // Before libc has its environment nothing can begin.
-    if (!ms_real_ready() || environ == NULL) {
+    if (!ms_real_ready() || (!started && environ == NULL)) {
         ms_boot_calls++;
         return false;
     }
@@ -297,7 +216,8 @@ void ms_spy_record_slow(struct ms_call *c, const struct ms_event *e)
     struct ms_sys_signals signals = ms_sys_block_signals();
     t->place.state = MS_SPY;
     uint64_t *slot = ms_ring_take(t, e);
-    if (slot == NULL && ms_seal(t, e->attr & MS_ATTR_TIMED ? e->start : now_units()))
+    if (slot == NULL &&
+            ms_seal(t, e->attr & MS_ATTR_TIMED ? e->start : ms_sys_ticks() >> ms_spy_tick_shift))
         slot = ms_ring_take(t, e);
     if (slot != NULL)
         ms_slot_store(slot, e, t->base);
@@ -336,12 +256,14 @@ void ms_spy_end(unsigned how, int status, const char *path)
     if (word == MS_WORD_OFF || foreign || !started)
         return;
     uint8_t outer = t->place.state;
-    if (word == MS_WORD_NONE && !ms_spy_attach(t))
+    // A child of which nothing is known yet. Not one that a vfork of such a child made: that runs
+    // in memory which is not its own.
+    if (word == MS_WORD_NONE && (ms_sys_parent_pid() != image_pid || !ms_spy_attach(t)))
         return;
     struct ms_sys_signals signals = ms_sys_block_signals();
     t->place.state = MS_SPY;
     if (outer != MS_SPY && how != MS_END_EXEC_FAILED)
-        park(t);
+        ms_attach_park(t);
     write_end(how, status, path);
     t->place.state = outer;
     ms_sys_restore_signals(signals);

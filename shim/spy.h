@@ -4,6 +4,7 @@
 #ifndef MEMSPY_SPY_H
 #define MEMSPY_SPY_H
 
+#include "kernel.h"
 #include "path.h"
 #include "ring.h"
 #include "thread.h"
@@ -32,8 +33,13 @@ MS_INLINE bool ms_spy_enter(struct ms_call *c)
     return MS_LIKELY(ms_thread_attached(c->tls)) || ms_spy_attach(c->tls);
 }
 
-// In the real call, from which a dispatched system call may come.
-static const union ms_place ms_place_real = {.state = MS_REAL, .selector = 1};
+// In the real call. In exact mode no call is quick, and system calls are dispatched.
+static const union ms_place ms_place_real = {.state = MS_REAL};
+
+MS_INLINE void ms_spy_go(struct ms_tls *t)
+{
+    t->place.word = ms_place_real.word;
+}
 
 // Out of it: what it asked of the kernel is kept until the event is recorded.
 MS_INLINE void ms_spy_back(struct ms_tls *t)
@@ -62,7 +68,9 @@ MS_INLINE void ms_spy_before(struct ms_call *c, bool cheap)
         t->countdown = ms_spy_draw(t);
         c->weight_log2 = (uint8_t)t->timing_log2;
     }
-    t->place.word = ms_place_real.word;
+    ms_spy_go(t);
+    if (MS_UNLIKELY(ms_kernel_exact))
+        ms_kernel_arm(t);
     if (c->timed)
         c->start = ms_sys_ticks();
 }
@@ -104,11 +112,6 @@ MS_INLINE bool ms_spy_quick(struct ms_tls *t)
         return false;
     t->countdown--;
     return true;
-}
-
-MS_INLINE void ms_spy_go(struct ms_tls *t)
-{
-    t->place.word = ms_place_real.word;
 }
 
 // Stores the slot of an untimed event whose fields fit it. False when the long way has to be taken:

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <memspy/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -74,6 +75,11 @@ int ms_sys_open(const char *path, int flags, int mode)
 int ms_sys_close(int fd)
 {
     return (int)CALL1(SYS_close, fd);
+}
+
+int ms_sys_remove(const char *path)
+{
+    return (int)CALL3(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
 int ms_sys_dup_above(int fd, int lowest)
@@ -276,13 +282,38 @@ bool ms_sys_append_number(char *buffer, size_t size, uint64_t number)
     return ms_sys_append(buffer, size, digits + at);
 }
 
+static uint64_t stderr_device, stderr_inode;
+
+void ms_sys_say_init(void)
+{
+    if (ms_sys_identity(2, &stderr_device, &stderr_inode) != 0)
+        stderr_inode = 0;
+}
+
+static bool may_write_stderr(size_t size)
+{
+    uint64_t device, inode;
+    struct pollfd poll = {.fd = 2, .events = POLLOUT};
+    struct timespec at_once = {0, 0};
+    if (ms_sys_identity(2, &device, &inode) != 0 || device != stderr_device ||
+            inode != stderr_inode)
+        return false;
+    // A pipe without a reader is writable, with POLLERR: the write would raise SIGPIPE.
+    if (CALL6(SYS_ppoll, &poll, 1, &at_once, NULL, 8, 0) != 1 || poll.revents != POLLOUT)
+        return false;
+    long end = CALL3(SYS_lseek, 2, 0, SEEK_CUR);
+    return end < 0 || ms_sys_file_size_allowed((uint64_t)end + size);
+}
+
 void ms_sys_say(const char *const *pieces)
 {
     char line[1024] = "memspy: ";
     for (; *pieces != NULL; pieces++)
         ms_sys_append(line, sizeof line - 1, *pieces);
     ms_sys_append(line, sizeof line, "\n");
-    CALL3(SYS_write, 2, line, ms_sys_length(line));
+    size_t size = ms_sys_length(line);
+    if (may_write_stderr(size))
+        CALL3(SYS_write, 2, line, size);
 }
 
 bool ms_sys_directory(char *buffer, size_t size)

@@ -42,6 +42,7 @@ MS_INLINE uint64_t ms_sys_ticks(void)
 
 int ms_sys_open(const char *path, int flags, int mode);
 int ms_sys_close(int fd);
+int ms_sys_remove(const char *path);
 // Copies fd to the first free number from `lowest` on, close-on-exec.
 int ms_sys_dup_above(int fd, int lowest);
 long ms_sys_read(int fd, void *buffer, size_t size);
@@ -84,6 +85,9 @@ struct ms_sys_signals ms_sys_block_signals(void);
 void ms_sys_restore_signals(struct ms_sys_signals signals);
 
 // One line on stderr: "memspy: " and the pieces up to NULL. A line that does not fit is cut.
+// Nothing is said where saying it could block, raise a signal, or reach another file than the one
+// that was stderr when ms_sys_say_init ran.
+void ms_sys_say_init(void);
 void ms_sys_say(const char *const *pieces);
 #define MS_SAY(...) ms_sys_say((const char *const[]){__VA_ARGS__, NULL})
 

@@ -32,7 +32,8 @@ struct ms_thread {
     uint32_t index;    // of the thread
     uint64_t sequence; // of the buffer being filled
     struct ms_live *live;
-    uint32_t rounds; // of thread-exit destructors that have run
+    struct ms_live *stale; // the parent's, inherited by fork: mapped, never written
+    uint32_t rounds;       // of thread-exit destructors that have run
     struct ms_counters counters;
 };
 

@@ -4,7 +4,7 @@ import bisect
 
 from workloads import *
 
-TRIES = 3  # machines are noisy
+TRIES = 6  # machines are noisy
 
 
 def functions(binary):

@@ -16,7 +16,8 @@
 #define ENVIRONMENT(...) ((char *[]){__VA_ARGS__, NULL})
 
 static char library[4096 + 16]; // the path that the shim found
-static char preload[8192];      // the entry that it made
+static char preload[8192];      // the entry that it made of this program's own list
+static char alone[4096 + 32];   // the entry with the library alone
 
 // What names the library by another path is left out, the rest is kept.
 static int install(void **state)
@@ -30,6 +31,7 @@ static int install(void **state)
         return 1;
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", list);
     snprintf(library, sizeof library, "%.*s", (int)strcspn(list, ":"), list);
+    snprintf(alone, sizeof alone, "LD_PRELOAD=%s", library);
     return 0;
 }
 
@@ -48,10 +50,11 @@ static void installed(void **state)
 // Repairs an environment and compares with what is wanted, NULL at the end of both.
 static void repairs(char *const *given, char *const *wanted)
 {
-    char *copy[16];
+    enum { SIZE = 4096 };
+    static char *copy[SIZE];
     size_t size = ms_env_repaired_size(given), i = 0;
-    assert_true(size > 0 && size <= 16);
-    for (unsigned j = 0; j < 16; j++)
+    assert_true(size > 0 && size <= SIZE);
+    for (unsigned j = 0; j < SIZE; j++)
         copy[j] = "not written";
     ms_env_repair(given, copy);
     for (; wanted[i] != NULL; i++) {
@@ -63,21 +66,25 @@ static void repairs(char *const *given, char *const *wanted)
     assert_int_equal(ms_env_repaired_size(copy), 0); // once is enough
 }
 
+// Where a program took LD_PRELOAD away, only the shim comes back.
 static void without_anything(void **state)
 {
     (void)state;
-    repairs(NULL, ENVIRONMENT(preload, TRACE));
-    repairs(ENVIRONMENT(NULL), ENVIRONMENT(preload, TRACE));
-    repairs(ENVIRONMENT("A=1", "B"), ENVIRONMENT("A=1", "B", preload, TRACE));
+    repairs(NULL, ENVIRONMENT(alone, TRACE));
+    repairs(ENVIRONMENT(NULL), ENVIRONMENT(alone, TRACE));
+    repairs(ENVIRONMENT("A=1", "B"), ENVIRONMENT("A=1", "B", alone, TRACE));
 }
 
+// The shim comes in front of a list of the program's own.
 static void other_values(void **state)
 {
     (void)state;
-    repairs(ENVIRONMENT("MEMSPY_TRACE=old", "A=1"), ENVIRONMENT("A=1", preload, TRACE));
-    repairs(ENVIRONMENT("LD_PRELOAD=/opt/c.so", TRACE), ENVIRONMENT(preload, TRACE));
-    repairs(ENVIRONMENT("LD_PRELOAD=", TRACE, "A=1"), ENVIRONMENT(preload, "A=1", TRACE));
-    repairs(ENVIRONMENT(TRACE, "LD_PRELOAD_64=1"), ENVIRONMENT("LD_PRELOAD_64=1", preload, TRACE));
+    char joined[8192];
+    snprintf(joined, sizeof joined, "%s:/opt/c.so:/opt/d.so", alone);
+    repairs(ENVIRONMENT("MEMSPY_TRACE=old", "A=1"), ENVIRONMENT("A=1", alone, TRACE));
+    repairs(ENVIRONMENT("LD_PRELOAD=/opt/c.so /opt/d.so", TRACE), ENVIRONMENT(joined, TRACE));
+    repairs(ENVIRONMENT("LD_PRELOAD=", TRACE, "A=1"), ENVIRONMENT(alone, "A=1", TRACE));
+    repairs(ENVIRONMENT(TRACE, "LD_PRELOAD_64=1"), ENVIRONMENT("LD_PRELOAD_64=1", alone, TRACE));
 }
 
 // A list of the program's own that names the shim is left alone.
@@ -86,17 +93,20 @@ static void own_lists(void **state)
     (void)state;
     static const char *const good[] = {"LD_PRELOAD=%s", "LD_PRELOAD=/opt/c.so:%s",
             "LD_PRELOAD=/opt/c.so %s:/opt/d.so", "LD_PRELOAD=%s /opt/c.so"};
-    static const char *const bad[] = {
-            "LD_PRELOAD=%s.so", "LD_PRELOAD=/opt%s", "LD_PRELOAD=x%s:/opt/c.so"};
-    char entry[8192];
+    // What has the shim's name in another place goes; what only looks like it stays.
+    static const char *const bad[][2] = {{"LD_PRELOAD=%s.so", ":%s.so"}, {"LD_PRELOAD=/opt%s", ""},
+            {"LD_PRELOAD=x%s:/opt/c.so", ":/opt/c.so"}};
+    char entry[8192], rest[8192], wanted[16384];
     for (unsigned i = 0; i < 4; i++) {
         snprintf(entry, sizeof entry, good[i], library);
         assert_int_equal(ms_env_repaired_size(ENVIRONMENT(entry, TRACE)), 0);
         repairs(ENVIRONMENT("A=1", entry), ENVIRONMENT("A=1", entry, TRACE));
     }
     for (unsigned i = 0; i < 3; i++) {
-        snprintf(entry, sizeof entry, bad[i], library);
-        repairs(ENVIRONMENT(entry, TRACE), ENVIRONMENT(preload, TRACE));
+        snprintf(entry, sizeof entry, bad[i][0], library);
+        snprintf(rest, sizeof rest, bad[i][1], library);
+        snprintf(wanted, sizeof wanted, "%s%s", alone, rest);
+        repairs(ENVIRONMENT(entry, TRACE), ENVIRONMENT(wanted, TRACE));
     }
 }
 
