@@ -66,17 +66,31 @@ static int finish(int status)
     return MS_EXIT_UNREADABLE;
 }
 
+static bool asks_for_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    if (argc > 1 && asks_for_help(argv[1])) {
+        print_help(stdout);
+        return MS_EXIT_OK;
+    }
+    return command->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(name, commands[i].name) == 0)
-            return finish(commands[i].run(argc - 1, argv + 1));
+            return finish(run(&commands[i], argc - 1, argv + 1));
     if (strcmp(name, "--version") == 0) {
         puts("memspy " MEMSPY_VERSION);
         return finish(MS_EXIT_OK);
     }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+    if (asks_for_help(name) || strcmp(name, "help") == 0) {
         print_help(stdout);
         return finish(MS_EXIT_OK);
     }

@@ -306,7 +306,8 @@ void ms_reader_sort_damage(struct ms_reader *reader)
 
 bool ms_reader_is_truncated(const struct ms_reader *reader)
 {
-    if (reader->cut_short)
+    // A trace without any process is of one that was killed as it started.
+    if (reader->cut_short || reader->processes.count == 0)
         return true;
     for (size_t i = 0; i < reader->processes.count; i++)
         if (ms_process_is_open(&reader->processes.list[i]))

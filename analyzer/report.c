@@ -60,6 +60,8 @@ const char *ms_report_truncation(const struct ms_report *report)
 {
     if (report->reader->cut_short)
         return "the file is cut short";
+    if (report->reader->processes.count == 0)
+        return "its process was killed as it started";
     if (ms_reader_is_truncated(report->reader))
         return "a process did not say how it ended: it was killed or is still running";
     return NULL;
