@@ -202,6 +202,8 @@ static void print_process(const struct ms_text *text, const struct ms_process *p
         printf(": no end recorded (killed, or still running)\n");
     else if (strcmp(ms_process_end(process), "exec") == 0)
         printf(": replaced itself by exec\n");
+    else if (!process->has_status)
+        printf(": %s with unknown status\n", ms_process_end(process));
     else
         printf(": %s with status %" PRIu64 "\n", ms_process_end(process), process->status);
 }
@@ -210,34 +212,38 @@ static void print_losses(const struct check *check)
 {
     const struct ms_reader *reader = check->reader;
     if (reader->cut_short)
-        printf("  cut short: the file ends at byte %" PRIu64 " of %" PRIu64 "\n",
+        printf("  %s: the file ends at byte %" PRIu64 " of %" PRIu64 "\n",
+                reader->header.lost_events || reader->header.lost_threads ? "no space"
+                                                                          : "cut short",
                 reader->source.size, reader->header.space_next);
     if (check->lost)
-        printf("  lost: %" PRIu64 " events for which there was no room\n", check->lost);
+        printf("  lost: %" PRIu64 " %s for which there was no room\n", check->lost,
+                ms_text_plural(check->lost, "event", "events"));
     if (reader->header.lost_threads)
-        printf("  lost: %" PRIu64 " threads without a buffer\n", reader->header.lost_threads);
+        printf("  lost: %" PRIu64 " %s without a buffer\n", reader->header.lost_threads,
+                ms_text_plural(reader->header.lost_threads, "thread", "threads"));
     if (check->unfinished)
-        printf("  lost: %" PRIu64 " events unfinished when their process died\n",
-                check->unfinished);
+        printf("  lost: %" PRIu64 " %s unfinished when their process died\n", check->unfinished,
+                ms_text_plural(check->unfinished, "event", "events"));
     for (size_t i = 0; i < reader->damage_count; i++)
         printf("  damaged: bytes %" PRIu64 " to %" PRIu64 " skipped: %s\n",
                 reader->damage[i].offset, reader->damage[i].offset + reader->damage[i].size - 1,
                 reader->damage[i].what);
     for (size_t i = 0; i < reader->thread_count; i++)
         if (reader->threads[i].missing)
-            printf("  missing: %" PRIu64 " buffers of thread %" PRIu32 " of process %" PRIu32 "\n",
-                    reader->threads[i].missing, reader->threads[i].thread,
-                    reader->threads[i].process);
+            printf("  missing: %" PRIu64 " %s of thread %" PRIu32 " of process %" PRIu32 "\n",
+                    reader->threads[i].missing,
+                    ms_text_plural(reader->threads[i].missing, "buffer", "buffers"),
+                    reader->threads[i].thread, reader->threads[i].process);
     if (check->missing)
-        printf("  missing: %" PRIu64 " events in all by the threads' own counters\n",
-                check->missing);
+        printf("  missing: %" PRIu64 " %s in all by the threads' own counters\n", check->missing,
+                ms_text_plural(check->missing, "event", "events"));
     if (check->inconsistent)
-        printf("  inconsistent: the events of %" PRIu64
-               " threads do not add up to their counters\n",
-                check->inconsistent);
+        printf("  inconsistent: the events of %" PRIu64 " %s do not add up to their counters\n",
+                check->inconsistent, ms_text_plural(check->inconsistent, "thread", "threads"));
     if (reader->unknown_blocks)
-        printf("  skipped: %" PRIu64 " blocks of types of a later format\n",
-                reader->unknown_blocks);
+        printf("  skipped: %" PRIu64 " %s of types of a later format\n", reader->unknown_blocks,
+                ms_text_plural(reader->unknown_blocks, "block", "blocks"));
 }
 
 static void print_text(const struct check *check)
@@ -250,9 +256,12 @@ static void print_text(const struct check *check)
     fputs(": ", stdout);
     bool is_good = strcmp(verdict(check), "damaged") != 0;
     ms_text_styled(&text, is_good ? MS_STYLE_BOLD : MS_STYLE_HOT, "%s\n", verdict(check));
-    printf("  %s events (%s of them in live buffers), %zu processes, %zu threads, %s\n",
+    printf("  %s events (%s of them in live buffers), %zu %s, %zu %s, %s\n",
             ms_text_count(events, check->events), ms_text_count(live, check->live_events),
-            reader->processes.count, reader->thread_count, ms_text_size(size, reader->source.size));
+            reader->processes.count,
+            ms_text_plural(reader->processes.count, "process", "processes"), reader->thread_count,
+            ms_text_plural(reader->thread_count, "thread", "threads"),
+            ms_text_size(size, reader->source.size));
     for (size_t i = 0; i < reader->processes.count; i++)
         print_process(&text, &reader->processes.list[i]);
     print_losses(check);

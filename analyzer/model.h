@@ -31,10 +31,14 @@ void ms_model_find(struct ms_findings *findings, const struct ms_totals *totals,
 
 const char *ms_severity_name(enum ms_severity severity);
 
-// What an allocation, or a free, costs in user space when the thread cache does not serve it: the
-// median of the arena path, or of the thread cache where there is none; in ticks.
-double ms_model_arena_alloc(const struct ms_totals *totals);
-double ms_model_arena_free(const struct ms_totals *totals);
+// What an allocation, or a free, costs that stays in user space.
+struct ms_baseline {
+    const char *path; // that it is the median of: "arena", "thread cache"; NULL if it is not known
+    double ticks;     // 0 if it is not known
+};
+
+// The arena's, or the thread cache's where too few calls of the arena were timed.
+struct ms_baseline ms_model_baseline(const struct ms_totals *totals, bool frees);
 
 void ms_model_free(struct ms_findings *findings);
 

@@ -139,12 +139,14 @@ void ms_process_read_end(struct ms_process *process, struct ms_cursor in)
     struct ms_cursor value;
     unsigned tag;
     while (next_property(&in, &tag, &value)) {
-        if (tag == MS_END_HOW)
+        if (tag == MS_END_HOW) {
             process->how = narrow(ms_get_varint(&value), UINT32_MAX);
-        else if (tag == MS_END_STATUS)
+        } else if (tag == MS_END_STATUS) {
             process->status = ms_get_varint(&value);
-        else if (tag == MS_END_PATH)
+            process->has_status = true;
+        } else if (tag == MS_END_PATH) {
             keep_text(&process->end_path, &value);
+        }
     }
 }
 

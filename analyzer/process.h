@@ -19,6 +19,7 @@ struct ms_process {
     uint32_t successor;  // index of the image that replaced it by exec; 0 for none
     uint32_t how;        // enum ms_end; 0 while nothing says that it ended
     uint64_t status;     // exit status
+    bool has_status;     // libc told it
     char *end_path;      // exec: the program
     uint64_t end_ticks;  // of its END block
     uint64_t last_ticks; // of its last block

@@ -43,7 +43,7 @@ const char *ms_err_text(enum ms_err error)
     case MS_ERR_SHORT:
         return "shorter than the first page of a trace; copy it again";
     case MS_ERR_MAGIC:
-        return "not a memspy trace; give the file that MEMSPY_OUT or -o named";
+        return "not a memspy trace; give the file that MEMSPY_OUT named";
     case MS_ERR_VERSION:
         return "written by a later version of memspy; read it with that version";
     case MS_ERR_FEATURES:

@@ -271,10 +271,9 @@ double ms_replay_event_cost(const struct ms_replay *replay)
     return ticks;
 }
 
-double ms_replay_overhead(const struct ms_replay *replay)
+double ms_replay_setup_cost(const struct ms_replay *replay)
 {
-    double ticks = ms_replay_event_cost(replay) +
-                   (double)replay->totals.counters.tally[MS_TALLY_SEAL_TICKS];
+    double ticks = 0;
     for (size_t i = 0; i < replay->reader->processes.count; i++)
         ticks += (double)replay->reader->processes.list[i].number[MS_PROCESS_SETUP_TICKS];
     return ticks;

@@ -38,10 +38,10 @@ void ms_replay_run(struct ms_replay *replay, struct ms_reader *reader, ms_replay
 // The time the processes ran, added up, in ticks.
 double ms_replay_lifetime(const struct ms_replay *replay);
 
-// What recording the events cost, in ticks, by what the shim measured of itself; and that with the
-// sealing of buffers and the set-up of processes.
+// What recording the events cost, and setting up the processes, in ticks, by what the shim measured
+// of itself.
 double ms_replay_event_cost(const struct ms_replay *replay);
-double ms_replay_overhead(const struct ms_replay *replay);
+double ms_replay_setup_cost(const struct ms_replay *replay);
 
 void ms_replay_free(struct ms_replay *replay);
 

@@ -43,6 +43,18 @@ static void note_processes(struct ms_report *report)
     report->resolution_ns = ms_clock_ns(&report->reader->clock, (double)resolution);
 }
 
+static void note_own_cost(struct ms_report *report)
+{
+    const struct ms_replay *replay = &report->replay;
+    const struct ms_clock_fit *clock = &report->reader->clock;
+    struct ms_own_cost *own = &report->own;
+    own->recording = ms_clock_ns(clock, ms_replay_event_cost(replay));
+    own->packing = (double)replay->totals.counters.tally[MS_TALLY_SEAL_NS];
+    own->starting = ms_clock_ns(clock, ms_replay_setup_cost(replay));
+    own->all = own->recording + own->packing + own->starting;
+    own->per_event = (own->recording + own->packing) / (double)replay->totals.events;
+}
+
 void ms_report_run(struct ms_report *report, struct ms_reader *reader, const char *path,
         ms_replay_progress *progress, void *context)
 {
@@ -50,7 +62,7 @@ void ms_report_run(struct ms_report *report, struct ms_reader *reader, const cha
     report->reader = reader;
     ms_replay_run(&report->replay, reader, progress, context);
     report->lifetime_ns = ms_clock_ns(&reader->clock, ms_replay_lifetime(&report->replay));
-    report->overhead_ns = ms_clock_ns(&reader->clock, ms_replay_overhead(&report->replay));
+    note_own_cost(report);
     note_processes(report);
     pick_callers(report);
     ms_model_find(&report->findings, &report->replay.totals, &reader->clock, report->lifetime_ns);
@@ -58,6 +70,8 @@ void ms_report_run(struct ms_report *report, struct ms_reader *reader, const cha
 
 const char *ms_report_truncation(const struct ms_report *report)
 {
+    if (report->reader->header.lost_events || report->reader->header.lost_threads)
+        return "there was no space for all of it";
     if (report->reader->cut_short)
         return "the file is cut short";
     if (report->reader->processes.count == 0)
@@ -77,6 +91,11 @@ uint64_t ms_report_calls(const struct ms_report *report, unsigned kind)
 {
     const struct ms_counters *counters = &report->replay.totals.counters;
     return counters->kinds[kind] + (kind == MS_KIND_FREE ? counters->tally[MS_TALLY_FREE_NULL] : 0);
+}
+
+bool ms_report_is_unseen(const struct ms_process *process)
+{
+    return (process->number[MS_PROCESS_FLAGS] & MS_PROCESS_UNSEEN) != 0;
 }
 
 void ms_report_free(struct ms_report *report)

@@ -9,13 +9,22 @@
 // Call sites that a report may list.
 #define MS_REPORT_CALLERS 200
 
+// What memspy itself cost, in nanoseconds of CPU time.
+struct ms_own_cost {
+    double recording; // of the events, one by one
+    double packing;   // of the buffers
+    double starting;  // of the processes
+    double all;
+    double per_event; // recording and packing; not a number without events
+};
+
 struct ms_report {
     const char *path;
     struct ms_reader *reader;
     struct ms_replay replay;
     struct ms_findings findings;
-    double lifetime_ns;                  // of all processes, added up
-    double overhead_ns;                  // what recording cost
+    double lifetime_ns; // of all processes, added up
+    struct ms_own_cost own;
     double resolution_ns;                // what the timer can tell apart
     bool is_exact;                       // some process was recorded in exact mode
     uint32_t callers[MS_REPORT_CALLERS]; // sites, the most kernel time first, then the most time
@@ -34,6 +43,9 @@ bool ms_report_is_complete(const struct ms_report *report);
 
 // Calls of a kind as the program made them, free(NULL) included.
 uint64_t ms_report_calls(const struct ms_report *report, unsigned kind);
+
+// Whether nothing of the process could be seen: another object answers its malloc.
+bool ms_report_is_unseen(const struct ms_process *process);
 
 void ms_report_free(struct ms_report *report);
 

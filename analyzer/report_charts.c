@@ -36,7 +36,7 @@ static void chart_fill(struct chart *chart, const struct ms_report_text *out,
             double ns = ms_clock_ns(&out->report->reader->clock, ticks);
             // Below its resolution the timer tells nothing apart.
             unsigned octave = octave_of(fmax(ns, out->report->resolution_ns));
-            chart->count[row][octave] += (double)rows[row].hist[i];
+            chart->count[row][octave] += ms_row_bucket(&rows[row], i);
             chart->most = fmax(chart->most, chart->count[row][octave]);
             chart->first = octave < chart->first ? octave : chart->first;
             chart->last = octave > chart->last ? octave : chart->last;
@@ -58,7 +58,7 @@ static void chart_line(const struct ms_report_text *out, const struct chart *cha
     // The micro sign is one column and two bytes.
     int pad = 8 - (int)strlen(low) + (out->text.has_utf8 && strstr(low, "µ") != NULL);
     printf("  %*s%s  %-8s %13s  ", pad > 0 ? pad : 0, "", low, name,
-            ms_text_count(cell, (uint64_t)chart->count[row][octave]));
+            ms_text_count(cell, (uint64_t)fmax(1, round(chart->count[row][octave]))));
     ms_text_bar(&out->text, log_share(chart->count[row][octave], chart->most), bar,
             is_kernel ? MS_STYLE_HOT : MS_STYLE_COOL);
     fputc('\n', out->text.file);

@@ -16,12 +16,13 @@ static void put_trace(struct ms_json *json, const struct ms_report *report)
     ms_json_put_bool(json, "complete", ms_report_is_complete(report));
     ms_json_put_number(json, "events", report->replay.totals.events);
     ms_json_put_number(json, "lost", report->replay.lost);
+    ms_json_put_bool(json, "loss_known", !reader->cut_short);
     ms_json_put_number(json, "bytes_on_disk", reader->source.size);
     ms_json_put_text(json, "clock", ms_clock_name(&reader->clock));
     ms_json_put_bool(json, "clock_uncertain", reader->clock.uncertain);
     ms_json_put_real(json, "resolution_ns", report->resolution_ns);
     ms_json_put_text(json, "mode", report->is_exact ? "exact" : "structural");
-    ms_json_put_bool(json, "truncated", ms_reader_is_truncated(reader));
+    ms_json_put_bool(json, "truncated", ms_report_truncation(report) != NULL);
     ms_json_put_text(json, "truncated_reason", ms_report_truncation(report));
     ms_json_put_bool(json, "damaged", ms_reader_is_damaged(reader));
     ms_json_put_number(json, "damaged_bytes", reader->damage_bytes);
@@ -49,6 +50,17 @@ static void put_moment(
     ms_json_put_real(json, key, ticks ? ms_clock_at(&report->reader->clock, ticks) : NAN);
 }
 
+static void put_traced(struct ms_json *json, const struct ms_process *process)
+{
+    const char *allocator = process->text[MS_PROCESS_ALLOCATOR];
+    bool is_unseen = ms_report_is_unseen(process);
+    char why[4096 + 64];
+    snprintf(why, sizeof why, "malloc is answered by %s before memspy",
+            allocator ? allocator : "another object");
+    ms_json_put_bool(json, "traced", !is_unseen);
+    ms_json_put_text(json, "why_not", is_unseen ? why : NULL);
+}
+
 static void put_process(struct ms_json *json, const struct ms_report *report, size_t at)
 {
     const struct ms_process *process = &report->reader->processes.list[at];
@@ -64,7 +76,7 @@ static void put_process(struct ms_json *json, const struct ms_report *report, si
     ms_json_put_text(json, "origin", ms_process_origin(process));
     ms_json_put_text(json, "end", ms_process_end(process));
     ms_json_key(json, "status");
-    if (is_open || strcmp(ms_process_end(process), "exec") == 0)
+    if (is_open || !process->has_status || strcmp(ms_process_end(process), "exec") == 0)
         ms_json_null(json);
     else
         ms_json_number(json, process->status);
@@ -72,8 +84,7 @@ static void put_process(struct ms_json *json, const struct ms_report *report, si
     put_moment(json, "end_ns", report, is_open ? 0 : process->end_ticks);
     ms_json_put_text(json, "libc", process->text[MS_PROCESS_LIBC]);
     ms_json_put_text(json, "allocator", process->text[MS_PROCESS_ALLOCATOR]);
-    ms_json_put_bool(json, "traced", true);
-    ms_json_put_null(json, "why_not");
+    put_traced(json, process);
     ms_json_put_number(json, "threads", figures->threads);
     ms_json_put_number(json, "events", figures->events);
     ms_json_put_number(json, "early_calls", process->number[MS_PROCESS_EARLY_CALLS]);
@@ -122,7 +133,7 @@ static void put_row(struct ms_json *json, const struct ms_report *report, const 
         ms_json_list(json);
         ms_json_real(json, ms_clock_ns(clock, (double)ms_hist_low(i)));
         ms_json_real(json, ms_clock_ns(clock, (double)ms_hist_low(i + 1)));
-        ms_json_number(json, row->hist[i]);
+        ms_json_number(json, (uint64_t)fmax(1, round(ms_row_bucket(row, i))));
         ms_json_list_end(json);
     }
     ms_json_list_end(json);
@@ -278,20 +289,16 @@ static void put_spawns(struct ms_json *json)
 static void put_overhead(struct ms_json *json, const struct ms_report *report)
 {
     const struct ms_totals *totals = &report->replay.totals;
-    double events = (double)totals->events;
     ms_json_key(json, "overhead");
     ms_json_begin(json);
     ms_json_put_number(json, "events", totals->events);
     ms_json_put_number(json, "timed_events", totals->timed_events);
-    ms_json_put_real(json, "ns_per_event",
-            ms_clock_ns(&report->reader->clock, ms_replay_event_cost(&report->replay)) / events);
-    ms_json_put_real(json, "total_ns", report->overhead_ns);
-    ms_json_put_real(json, "seal_ns",
-            ms_clock_ns(
-                    &report->reader->clock, (double)totals->counters.tally[MS_TALLY_SEAL_TICKS]));
+    ms_json_put_real(json, "ns_per_event", report->own.per_event);
+    ms_json_put_real(json, "total_ns", report->own.all);
+    ms_json_put_real(json, "seal_ns", report->own.packing);
     ms_json_put_number(json, "seals", totals->counters.tally[MS_TALLY_SEALS]);
-    ms_json_put_real(json, "share",
-            report->lifetime_ns > 0 ? report->overhead_ns / report->lifetime_ns : NAN);
+    ms_json_put_real(
+            json, "share", report->lifetime_ns > 0 ? report->own.all / report->lifetime_ns : NAN);
     ms_json_end(json);
 }
 

@@ -10,44 +10,88 @@
 // Processes that are listed one by one.
 #define PROCESSES_SHOWN 12
 #define CALLERS_SHOWN   10
-#define FINDINGS_SHOWN  10
+// Where the values of the header's fields begin.
+#define FIELD_INDENT   13
+#define FINDINGS_SHOWN 10
 
 static const char *or_unknown(const char *text)
 {
     return text && *text ? text : "unknown";
 }
 
+// The command line as one text, cut at its end to what is left of the line.
 static void print_argv(const struct ms_report_text *out, const struct ms_process *process)
 {
     const char *argument = ms_process_argument(process, NULL);
-    size_t left = 2 * out->text.width;
+    char line[MS_ARGV_MAX + 4096] = "";
+    size_t size = 0;
     if (!argument)
-        ms_text_untrusted(&out->text, or_unknown(process->text[MS_PROCESS_EXE]), out->text.width);
-    for (; argument && left; argument = ms_process_argument(process, argument)) {
-        size_t size = strlen(argument) + 1;
-        ms_text_untrusted(&out->text, argument, (unsigned)left);
-        putchar(' ');
-        left -= size < left ? size : left;
-    }
-    puts(argument ? "..." : "");
+        snprintf(line, sizeof line, "%s", or_unknown(process->text[MS_PROCESS_EXE]));
+    for (; argument && size < sizeof line; argument = ms_process_argument(process, argument))
+        size += (size_t)snprintf(
+                line + size, sizeof line - size, "%s%s", size ? " " : "", argument);
+    ms_text_untrusted_begin(&out->text, line, out->text.width - FIELD_INDENT);
+    putchar('\n');
 }
 
+// The value is broken at the width, under itself.
 static void print_field(const struct ms_report_text *out, const char *name, const char *value)
 {
     ms_text_styled(&out->text, MS_STYLE_DIM, "  %-10s ", name);
-    ms_text_untrusted(&out->text, value, out->text.width - 13);
-    putchar('\n');
+    ms_text_continued(&out->text, FIELD_INDENT, FIELD_INDENT, value);
+}
+
+static void print_own_cost(const struct ms_report_text *out)
+{
+    const struct ms_report *report = out->report;
+    const struct ms_own_cost *own = &report->own;
+    char line[384], cells[6][MS_CELL];
+    snprintf(line, sizeof line,
+            "%s of CPU time: %s recording, %s packing, %s starting (%s of the run time), "
+            "%s an event%s",
+            ms_text_ns(&out->text, cells[0], own->all),
+            ms_text_ns(&out->text, cells[1], own->recording),
+            ms_text_ns(&out->text, cells[2], own->packing),
+            ms_text_ns(&out->text, cells[3], own->starting),
+            ms_text_share(cells[4], own->all, report->lifetime_ns),
+            ms_text_ns(&out->text, cells[5], own->per_event),
+            report->is_exact ? "; the delivery of signals is not included" : "");
+    print_field(out, "own cost", line);
+}
+
+// Processes of which nothing could be seen, by the object that answers instead.
+static void print_unseen(const struct ms_report_text *out)
+{
+    const struct ms_processes *processes = &out->report->reader->processes;
+    const struct ms_process *first = NULL;
+    size_t count = 0;
+    char line[4096 + 128];
+    for (size_t i = 0; i < processes->count; i++) {
+        if (!ms_report_is_unseen(&processes->list[i]))
+            continue;
+        first = first ? first : &processes->list[i];
+        count++;
+    }
+    if (!first)
+        return;
+    int size = snprintf(line, sizeof line, "malloc is answered by %s before memspy",
+            or_unknown(first->text[MS_PROCESS_ALLOCATOR]));
+    if (processes->count > 1 && size > 0 && (size_t)size < sizeof line)
+        snprintf(line + size, sizeof line - (size_t)size,
+                ": nothing is seen of %zu of %zu processes", count, processes->count);
+    print_field(out, "not traced", line);
 }
 
 static void print_recording(const struct ms_report_text *out)
 {
     const struct ms_report *report = out->report;
     const struct ms_totals *totals = &report->replay.totals;
-    char line[256], events[MS_CELL], ns[MS_CELL], cost[MS_CELL], share[MS_CELL], size[MS_CELL];
+    char line[256], events[MS_CELL], ns[MS_CELL], size[MS_CELL];
     snprintf(line, sizeof line, "%s in %zu %s, %" PRIu64 " %s; trace of %s",
             ms_text_count(events, totals->events), report->reader->processes.count,
-            report->reader->processes.count == 1 ? "process" : "processes",
-            report->replay.all.threads, report->replay.all.threads == 1 ? "thread" : "threads",
+            ms_text_plural(report->reader->processes.count, "process", "processes"),
+            report->replay.all.threads,
+            ms_text_plural(report->replay.all.threads, "thread", "threads"),
             ms_text_size(size, report->reader->source.size));
     print_field(out, "events", line);
     snprintf(line, sizeof line, "%s%s, resolution %s; kernel use known by %s",
@@ -56,16 +100,15 @@ static void print_recording(const struct ms_report_text *out)
             ms_text_ns(&out->text, ns, report->resolution_ns),
             report->is_exact ? "system calls (exact mode)" : "structure");
     print_field(out, "clock", line);
-    snprintf(line, sizeof line, "%s events lost%s", ms_text_count(events, report->replay.lost),
+    snprintf(line, sizeof line, "%s%s %s lost%s",
+            report->reader->cut_short ? "unknown; at least " : "",
+            ms_text_count(events, report->replay.lost),
+            ms_text_plural(report->replay.lost, "event", "events"),
             report->replay.uses_counters ? "; path totals come from exact counters" : "");
+    if (report->reader->cut_short && report->replay.lost == 0)
+        snprintf(line, sizeof line, "unknown");
     print_field(out, "loss", line);
-    double per_event = ms_clock_ns(&report->reader->clock, ms_replay_event_cost(&report->replay)) /
-                       (double)totals->events;
-    snprintf(line, sizeof line, "%s by memspy itself (%s of the run time), %s an event",
-            ms_text_ns(&out->text, cost, report->overhead_ns),
-            ms_text_share(share, report->overhead_ns, report->lifetime_ns),
-            ms_text_ns(&out->text, ns, per_event));
-    print_field(out, "own cost", line);
+    print_own_cost(out);
     if (ms_report_truncation(report))
         print_field(out, "truncated", ms_report_truncation(report));
 }
@@ -87,6 +130,7 @@ static void print_header(const struct ms_report_text *out)
         print_field(out, "run time", line);
         print_field(out, "libc", or_unknown(first->text[MS_PROCESS_LIBC]));
         print_field(out, "allocator", or_unknown(first->text[MS_PROCESS_ALLOCATOR]));
+        print_unseen(out);
     }
     print_recording(out);
 }
@@ -101,7 +145,7 @@ static void process_row(
     ms_table_cell(table, cell);
     ms_table_cell(table, ms_process_origin(process));
     const char *end = ms_process_end(process);
-    if (strcmp(end, "exit") == 0 || strcmp(end, "_exit") == 0)
+    if (process->has_status && (strcmp(end, "exit") == 0 || strcmp(end, "_exit") == 0))
         snprintf(cell, sizeof cell, "%s %" PRIu64, end, process->status);
     else
         snprintf(cell, sizeof cell, "%s", end);
@@ -179,6 +223,8 @@ static void row_cells(const struct ms_report_text *out, struct ms_table *table, 
     ms_table_cell(table, ms_text_share(cell, total, all->total));
 }
 
+#define P99_COLUMN 6
+
 static void print_rows(const struct ms_report_text *out, const char *title,
         const struct ms_row *rows, unsigned count, const char *(*name)(unsigned))
 {
@@ -197,6 +243,9 @@ static void print_rows(const struct ms_report_text *out, const char *title,
         if (rows[i % count].calls)
             row_cells(out, &table, name(i % count), &rows[i % count], &all);
     row_cells(out, &table, "all", &all.row, &all);
+    // First p99 goes, then max, which has moved into its place.
+    ms_table_narrow(&table, &out->text, P99_COLUMN);
+    ms_table_narrow(&table, &out->text, P99_COLUMN);
     ms_table_print(&table, &out->text);
 }
 
@@ -221,13 +270,36 @@ static void sum_touched(
     }
 }
 
+// The end of the sentence: what could have been saved, as far as that is known. In exact mode the
+// calls' costs are inflated by signals, those of the system calls inside them are not.
+static void ladder_saving(const struct ms_report_text *out, char *line, size_t size, bool frees,
+        uint64_t calls, double cost)
+{
+    const struct ms_totals *totals = &out->report->replay.totals;
+    const struct ms_clock_fit *clock = &out->report->reader->clock;
+    struct ms_baseline base = ms_model_baseline(totals, frees);
+    char price[MS_CELL], saving[MS_CELL];
+    if (out->report->is_exact)
+        snprintf(line, size, "; without the system calls inside them, %s would have been saved.",
+                ms_text_ns(&out->text, saving,
+                        ms_clock_ns(clock, (double)totals->touched_kernel[frees])));
+    else if (base.path)
+        snprintf(line, size,
+                "; had they cost what the %s costs (p50 %s), %s would have been saved.", base.path,
+                ms_text_ns(&out->text, price, ms_clock_ns(clock, base.ticks)),
+                ms_text_ns(&out->text, saving,
+                        ms_clock_ns(clock, fmax(0, cost - base.ticks * (double)calls))));
+    else
+        snprintf(line, size, ".");
+}
+
 // How much the calls that touched the kernel cost, against what user space asks.
 static void print_ladder(const struct ms_report_text *out, bool frees)
 {
     const struct ms_totals *totals = &out->report->replay.totals;
-    const struct ms_clock_fit *clock = &out->report->reader->clock;
     const char *what = frees ? "frees" : "allocations";
-    char cells[6][MS_CELL], line[512];
+    char cells[4][MS_CELL], line[512];
+    int size = 0;
     struct row_sum all;
     uint64_t calls;
     double cost;
@@ -236,20 +308,17 @@ static void print_ladder(const struct ms_report_text *out, bool frees)
     sum_touched(out, frees, &calls, &cost);
     if (!all.row.calls)
         return;
-    double arena = frees ? ms_model_arena_free(totals) : ms_model_arena_alloc(totals);
-    double saving = fmax(0, cost - arena * (double)calls);
     if (!calls)
         snprintf(line, sizeof line, "None of %s %s was seen to touch the kernel.",
                 ms_text_count(cells[0], all.row.calls), what);
     else
-        snprintf(line, sizeof line,
-                "%s of %s %s (%s) touched the kernel and took %s of the time of all %s; had they "
-                "cost what the arena costs (p50 %s), %s would have been saved.",
+        size = snprintf(line, sizeof line,
+                "%s of %s %s (%s) touched the kernel and took %s of the time of all %s",
                 ms_text_count(cells[0], calls), ms_text_count(cells[1], all.row.calls), what,
                 ms_text_share(cells[2], (double)calls, (double)all.row.calls),
-                ms_text_share(cells[3], cost, all.total), what,
-                ms_text_ns(&out->text, cells[4], ms_clock_ns(clock, arena)),
-                ms_text_ns(&out->text, cells[5], ms_clock_ns(clock, saving)));
+                ms_text_share(cells[3], cost, all.total), what);
+    if (calls)
+        ladder_saving(out, line + size, sizeof line - (size_t)size, frees, calls, cost);
     ms_text_paragraph(&out->text, 2, line);
 }
 
@@ -298,13 +367,22 @@ static void print_callers(const struct ms_report_text *out)
             "allocations", "bytes", "kernel calls", "kernel time", "time", "caller"};
     const struct ms_report *report = out->report;
     struct ms_table table = {.align = "rrrrrl"};
-    if (!report->caller_count)
+    const struct ms_site *sites = report->replay.totals.sites.list;
+    // Sites that took no time come last.
+    size_t count = 0;
+    while (count < report->caller_count && count < CALLERS_SHOWN &&
+            (sites[report->callers[count]].kernel_cost || sites[report->callers[count]].cost))
+        count++;
+    if (!count)
         return;
-    ms_text_heading(&out->text, "Call sites, by the time of calls that touched the kernel");
+    bool has_kernel = sites[report->callers[0]].kernel_cost != 0;
+    ms_text_heading(&out->text, has_kernel
+                                        ? "Call sites, by the time of calls that touched the kernel"
+                                        : "Call sites, by time");
     for (unsigned i = 0; i < 6; i++)
         ms_table_cell(&table, titles[i]);
-    for (size_t i = 0; i < report->caller_count && i < CALLERS_SHOWN; i++)
-        caller_row(out, &table, &report->replay.totals.sites.list[report->callers[i]]);
+    for (size_t i = 0; i < count; i++)
+        caller_row(out, &table, &sites[report->callers[i]]);
     ms_table_print(&table, &out->text);
 }
 
@@ -314,33 +392,39 @@ static void print_live(const struct ms_report_text *out)
     const struct ms_counters *counters = &out->report->replay.totals.counters;
     char a[MS_CELL], b[MS_CELL], c[MS_CELL], d[MS_CELL];
     ms_text_heading(&out->text, "Live memory");
-    printf("  at the end  %s in %s blocks\n", ms_text_size(a, all->live_bytes),
-            ms_text_count(b, all->live_blocks));
-    printf("  peak        %s, and %s blocks%s\n", ms_text_size(c, all->peak_bytes),
-            ms_text_count(d, all->peak_blocks),
+    printf("  at the end  %s in %s %s\n", ms_text_size(a, all->live_bytes),
+            ms_text_count(b, all->live_blocks),
+            ms_text_plural(all->live_blocks, "block", "blocks"));
+    printf("  peak        %s, and %s %s%s\n", ms_text_size(c, all->peak_bytes),
+            ms_text_count(d, all->peak_blocks), ms_text_plural(all->peak_blocks, "block", "blocks"),
             out->report->reader->processes.count > 1 ? " (of the process with the highest)" : "");
     if (all->unmatched_frees)
-        printf("  %s frees of blocks from before the trace or from a parent process\n",
-                ms_text_count(a, all->unmatched_frees));
+        printf("  %s %s from before the trace or from a parent process\n",
+                ms_text_count(a, all->unmatched_frees),
+                ms_text_plural(all->unmatched_frees, "free of a block", "frees of blocks"));
     if (counters->failed_calls)
-        printf("  %s allocations failed, of %s in all\n", ms_text_count(a, counters->failed_calls),
+        printf("  %s %s failed, of %s in all\n", ms_text_count(a, counters->failed_calls),
+                ms_text_plural(counters->failed_calls, "allocation", "allocations"),
                 ms_text_size(b, counters->failed_bytes));
 }
 
 static void print_findings(const struct ms_report_text *out)
 {
     const struct ms_findings *findings = &out->report->findings;
-    char ns[MS_CELL];
+    char ns[MS_CELL], title[sizeof findings->list->title + 64];
     ms_text_heading(&out->text, "Findings");
     if (!findings->count)
         puts("  none");
     for (size_t i = 0; i < findings->count && i < FINDINGS_SHOWN; i++) {
         const struct ms_finding *finding = &findings->list[i];
+        const char *severity = ms_severity_name(finding->severity);
         ms_text_styled(&out->text, finding->severity ? MS_STYLE_HOT : MS_STYLE_BOLD, "  %s %s",
-                ms_severity_name(finding->severity), finding->id);
+                severity, finding->id);
         fputs(": ", stdout);
-        ms_text_untrusted(&out->text, finding->title, 1000);
-        printf(" (saves about %s)\n", ms_text_ns(&out->text, ns, finding->saving_ns));
+        snprintf(title, sizeof title, "%s (saves about %s)", finding->title,
+                ms_text_ns(&out->text, ns, finding->saving_ns));
+        unsigned column = (unsigned)(strlen("   : ") + strlen(severity) + strlen(finding->id));
+        ms_text_continued(&out->text, 4, column, title);
         ms_text_paragraph(&out->text, 4, finding->evidence);
         ms_text_paragraph(&out->text, 4, finding->advice);
     }

@@ -22,7 +22,8 @@ struct ms_site {
     uint64_t kernel_calls;
     uint64_t kernel_cost;
     uint64_t paths[MS_ALLOC_PATHS]; // allocations by path
-    // What the findings need to know of the allocations made here:
+    // What the findings need to know of the allocations made here; costs are the kernel's part
+    // where it is known by itself:
     uint64_t mmap_cost;    // of those served by mmap
     uint64_t munmap_calls; // blocks of this site given back by munmap
     uint64_t munmap_cost;

@@ -54,6 +54,14 @@ double ms_row_total(const struct ms_row *row)
     return row->timed ? (double)row->cost / (double)row->timed * (double)row->calls : 0;
 }
 
+double ms_row_bucket(const struct ms_row *row, unsigned bucket)
+{
+    double hits = (double)row->hist[bucket];
+    double calls = row->timed ? hits * (double)row->calls / (double)row->timed : 0;
+    // Numbers of a hostile trace must stay such that sums of them fit an integer.
+    return calls < 0x1p53 ? calls : 0x1p53;
+}
+
 double ms_row_quantile(const struct ms_row *row, double q)
 {
     double rank = q * (double)row->timed, below = 0;
@@ -97,19 +105,22 @@ static void add_mmap(struct ms_site *site, const struct ms_event *e, uint64_t co
     }
 }
 
-// The kernel's part in a call: in exact mode the system calls seen inside it, else the whole cost
-// of a call whose path touched the kernel.
-static void add_kernel(struct ms_totals *totals, struct ms_tally_thread *thread,
+// Counts the kernel's part in a call and returns it: in exact mode the system calls seen inside it,
+// else the whole cost of a call whose path touched the kernel.
+static uint64_t add_kernel(struct ms_totals *totals, struct ms_tally_thread *thread,
         const struct ms_tally_event *x, uint64_t cost)
 {
     struct ms_site *site = &totals->sites.list[x->site];
     bool is_exact = thread->kernel_calls != 0;
     if (!is_exact && !ms_row_is_kernel(ms_row_of(x->event)))
-        return;
+        return 0;
+    uint64_t part = is_exact ? thread->kernel_cost : cost;
     site->kernel_calls++;
-    site->kernel_cost += is_exact ? thread->kernel_cost : cost;
+    site->kernel_cost += part;
+    totals->touched_kernel[ms_event_frees(x->event)] += part;
     sum_add(&totals->touched[ms_event_frees(x->event)], x->event->size, cost);
     thread->kernel_calls = thread->kernel_cost = 0;
+    return part;
 }
 
 static void note_brk(struct ms_totals *totals, uint64_t ptr)
@@ -129,7 +140,7 @@ static bool is_main_trim(const struct ms_totals *totals, const struct ms_event *
 }
 
 static void add_alloc(struct ms_totals *totals, struct ms_tally_thread *thread,
-        const struct ms_tally_event *x, uint64_t cost)
+        const struct ms_tally_event *x, uint64_t cost, uint64_t kernel_cost)
 {
     const struct ms_event *e = x->event;
     struct ms_site *site = &totals->sites.list[x->site];
@@ -145,13 +156,15 @@ static void add_alloc(struct ms_totals *totals, struct ms_tally_thread *thread,
     site->small_calls += e->size <= SMALL_MAX;
     totals->shrank += (e->attr & MS_ATTR_SHRANK) != 0;
     if (MS_UNLIKELY(path == MS_ALLOC_MMAP))
-        add_mmap(site, e, cost);
+        add_mmap(site, e, kernel_cost);
     if (MS_UNLIKELY(path == MS_ALLOC_HEAP)) {
-        site->heap_cost += cost;
+        site->heap_cost += kernel_cost;
         site->heap_big += e->size > BIG_MIN;
     }
-    if (MS_UNLIKELY(path == MS_ALLOC_BRK))
+    if (MS_UNLIKELY(path == MS_ALLOC_BRK)) {
         note_brk(totals, e->ptr);
+        sum_add(&totals->main_grows, e->size, kernel_cost);
+    }
     thread->last_address = e->ptr;
     thread->last_caller = e->caller;
     thread->last_site = x->site;
@@ -159,7 +172,7 @@ static void add_alloc(struct ms_totals *totals, struct ms_tally_thread *thread,
 }
 
 static void add_free(struct ms_totals *totals, struct ms_tally_thread *thread,
-        const struct ms_tally_event *x, uint64_t cost)
+        const struct ms_tally_event *x, uint64_t cost, uint64_t kernel_cost)
 {
     const struct ms_event *e = x->event;
     struct ms_site *sites = totals->sites.list;
@@ -171,10 +184,10 @@ static void add_free(struct ms_totals *totals, struct ms_tally_thread *thread,
         thread->last_address = 0;
     }
     if (MS_UNLIKELY(is_main_trim(totals, e)))
-        sum_add(&totals->main_trims, e->usable, cost);
+        sum_add(&totals->main_trims, e->usable, kernel_cost);
     if (MS_UNLIKELY(x->freed_site && ms_event_path(e) == MS_FREE_MUNMAP)) {
         sites[x->freed_site].munmap_calls++;
-        sites[x->freed_site].munmap_cost += cost;
+        sites[x->freed_site].munmap_cost += kernel_cost;
     }
 }
 
@@ -194,7 +207,8 @@ static void add_system_call(struct ms_totals *totals, struct ms_tally_thread *th
 {
     struct ms_row *row = &totals->kernel[system_call_of(x->event->aux, x->is_aarch64)];
     row->calls++;
-    row->bytes += x->event->size;
+    if (!(x->event->attr & MS_ATTR_FAILED))
+        row->bytes += x->event->size;
     if (x->event->attr & MS_ATTR_TIMED)
         ms_row_add_cost(row, net, UINT64_C(1) << x->event->weight_log2);
     thread->kernel_calls++;
@@ -223,13 +237,16 @@ void ms_tally_add(
         add_system_call(totals, thread, x, net);
     } else if (class == MS_CLASS_MAP) {
         add_map(totals, e, cost);
+        // System calls inside malloc_trim are its own, not the next allocation's.
+        thread->kernel_calls = thread->kernel_cost = 0;
     } else if (e->attr & MS_ATTR_FAILED) {
         thread->kernel_calls = thread->kernel_cost = 0;
     } else {
-        add_kernel(totals, thread, x, cost);
+        uint64_t kernel_cost = add_kernel(totals, thread, x, cost);
+        totals->timed_calls[ms_row_of(e)] += (e->attr & MS_ATTR_TIMED) != 0;
         if (ms_event_frees(e))
-            add_free(totals, thread, x, cost);
+            add_free(totals, thread, x, cost, kernel_cost);
         else
-            add_alloc(totals, thread, x, cost);
+            add_alloc(totals, thread, x, cost, kernel_cost);
     }
 }

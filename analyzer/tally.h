@@ -32,11 +32,14 @@ struct ms_totals {
     struct ms_row kernel[MS_CALLS];       // exact mode
     struct ms_sum sizes[MS_SIZE_CLASSES]; // allocations by size asked for
     struct ms_sum touched[2];             // allocations and frees that touched the kernel
+    uint64_t touched_kernel[2];           // the kernel's part in their cost
+    uint64_t timed_calls[MS_ROWS];        // calls that were timed, each counted once
     uint64_t events;
     uint64_t timed_events;
     // Trims of main heaps, which brk moves, apart from those of thread heaps: told by their
     // distance from the blocks that growths of a main heap served.
-    struct ms_sum main_trims;
+    struct ms_sum main_trims; // costs are the kernel's part, as those of the growths
+    struct ms_sum main_grows;
     uint64_t brk_low;
     uint64_t brk_high;
     uint64_t shrank; // reallocs during which memory went back to the kernel
@@ -74,6 +77,16 @@ const char *ms_system_call_name(unsigned call);
 
 // Whether allocations or frees of that row touched the kernel.
 bool ms_row_is_kernel(unsigned row);
+
+// The calls in a bucket of the row's histogram, estimated from the timed ones: a row's buckets add
+// up to its calls.
+double ms_row_bucket(const struct ms_row *row, unsigned bucket);
+
+// Whether system calls were recorded: then the kernel's part in a cost is known by itself.
+MS_INLINE bool ms_totals_are_exact(const struct ms_totals *totals)
+{
+    return totals->counters.kinds[MS_KIND_KERNEL] != 0;
+}
 
 // What the row's calls cost in all, in ticks: the mean of the timed ones times the calls, since
 // which of the cheap calls get timed is chance. 0 without timed calls.

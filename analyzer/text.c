@@ -103,11 +103,18 @@ const char *ms_text_share(char *cell, double part, double whole)
     double share = whole > 0 ? 100 * part / whole : 0;
     if (whole <= 0 || part == 0)
         snprintf(cell, MS_CELL, "-");
+    else if (part < whole && share >= 99.95)
+        snprintf(cell, MS_CELL, ">99.9 %%");
     else if (share < 0.05)
         snprintf(cell, MS_CELL, "<0.1 %%");
     else
         snprintf(cell, MS_CELL, "%.1f %%", share);
     return cell;
+}
+
+const char *ms_text_plural(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
 }
 
 static const char *style_begin(const struct ms_text *text, enum ms_style style)
@@ -145,29 +152,6 @@ static unsigned columns_of(const char *string)
     for (; *string; string++)
         columns += (*string & 0xc0) != 0x80;
     return columns;
-}
-
-void ms_text_paragraph(const struct ms_text *text, unsigned indent, const char *paragraph)
-{
-    unsigned column = 0;
-    while (*paragraph) {
-        size_t size = strcspn(paragraph, " ");
-        unsigned columns = 0;
-        for (size_t i = 0; i < size; i++)
-            columns += (paragraph[i] & 0xc0) != 0x80;
-        if (column && column + 1 + columns > text->width) {
-            fputc('\n', text->file);
-            column = 0;
-        }
-        if (column == 0)
-            column = (unsigned)fprintf(text->file, "%*s", (int)indent, "") + columns;
-        else
-            column += (unsigned)fprintf(text->file, " ") + columns;
-        fwrite(paragraph, 1, size, text->file);
-        paragraph += size + (paragraph[size] == ' ');
-    }
-    if (column)
-        fputc('\n', text->file);
 }
 
 void ms_text_bar(const struct ms_text *text, double fraction, unsigned width, enum ms_style style)
@@ -211,6 +195,48 @@ void ms_text_untrusted(const struct ms_text *text, const char *untrusted, unsign
         untrusted += put_character(text, untrusted);
 }
 
+void ms_text_untrusted_begin(const struct ms_text *text, const char *untrusted, unsigned most)
+{
+    bool is_cut = columns_of(untrusted) > most && most > 3;
+    unsigned left = is_cut ? most - 3 : most;
+    for (; *untrusted && left; left--)
+        untrusted += put_character(text, untrusted);
+    if (is_cut)
+        fputs("...", text->file);
+}
+
+void ms_text_continued(
+        const struct ms_text *text, unsigned indent, unsigned column, const char *paragraph)
+{
+    bool is_first = true; // word of its line
+    while (*paragraph) {
+        size_t size = strcspn(paragraph, " ");
+        const char *end = paragraph + size;
+        unsigned columns = 0;
+        for (size_t i = 0; i < size; i++)
+            columns += (paragraph[i] & 0xc0) != 0x80;
+        if (column > indent && column + !is_first + columns > text->width) {
+            fprintf(text->file, "\n%*s", (int)indent, "");
+            column = indent;
+            is_first = true;
+        }
+        if (!is_first)
+            fputc(' ', text->file);
+        column += !is_first + columns;
+        is_first = false;
+        while (paragraph < end)
+            paragraph += put_character(text, paragraph);
+        paragraph += *paragraph == ' ';
+    }
+    fputc('\n', text->file);
+}
+
+void ms_text_paragraph(const struct ms_text *text, unsigned indent, const char *paragraph)
+{
+    fprintf(text->file, "%*s", (int)indent, "");
+    ms_text_continued(text, indent, indent, paragraph);
+}
+
 void ms_table_cell(struct ms_table *table, const char *cell)
 {
     table->cells =
@@ -240,15 +266,44 @@ static void print_row(const struct ms_table *table, const struct ms_text *text, 
     fputc('\n', text->file);
 }
 
-void ms_table_print(struct ms_table *table, const struct ms_text *text)
+// Finds the widths of the columns and returns that of the table.
+static unsigned measure(const struct ms_table *table, unsigned *widths)
 {
-    unsigned widths[16] = {0};
     size_t columns = strlen(table->align);
+    unsigned all = 0;
+    for (size_t i = 0; i < columns; i++)
+        widths[i] = 0;
     for (size_t i = 0; i < table->count; i++) {
         unsigned width = columns_of(table->cells[i]);
         if (width > widths[i % columns])
             widths[i % columns] = width;
     }
+    for (size_t i = 0; i < columns; i++)
+        all += widths[i] + 2;
+    return all;
+}
+
+void ms_table_narrow(struct ms_table *table, const struct ms_text *text, size_t column)
+{
+    unsigned widths[MS_TABLE_COLUMNS];
+    size_t columns = strlen(table->align), kept = 0;
+    if (measure(table, widths) <= text->width)
+        return;
+    for (size_t i = 0; i < table->count; i++) {
+        if (i % columns == column)
+            free(table->cells[i]);
+        else
+            table->cells[kept++] = table->cells[i];
+    }
+    table->count = kept;
+    memmove(table->align + column, table->align + column + 1, columns - column);
+}
+
+void ms_table_print(struct ms_table *table, const struct ms_text *text)
+{
+    unsigned widths[MS_TABLE_COLUMNS];
+    size_t columns = strlen(table->align);
+    measure(table, widths);
     for (size_t row = 0; row < table->count / columns; row++) {
         fputs(style_begin(text, row == 0 ? MS_STYLE_DIM : MS_STYLE_PLAIN), text->file);
         print_row(table, text, row, widths);
@@ -257,5 +312,6 @@ void ms_table_print(struct ms_table *table, const struct ms_text *text)
     for (size_t i = 0; i < table->count; i++)
         free(table->cells[i]);
     free(table->cells);
-    *table = (struct ms_table){.align = table->align};
+    table->cells = NULL;
+    table->count = table->capacity = 0;
 }

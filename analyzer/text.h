@@ -31,6 +31,9 @@ const char *ms_text_size(char *cell, uint64_t bytes);                      // "1
 const char *ms_text_ns(const struct ms_text *text, char *cell, double ns); // "2.3 us"
 const char *ms_text_share(char *cell, double part, double whole); // "12.3 %", "-" of nothing
 
+// "block" for a count of 1, else "blocks".
+const char *ms_text_plural(uint64_t count, const char *one, const char *many);
+
 // Prints formatted text in a style.
 void ms_text_styled(const struct ms_text *text, enum ms_style style, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
@@ -41,22 +44,34 @@ void ms_text_heading(const struct ms_text *text, const char *title);
 // A paragraph, broken at the width, its lines indented by `indent`.
 void ms_text_paragraph(const struct ms_text *text, unsigned indent, const char *paragraph);
 
+// The same after `column` columns of the first line; the text is untrusted.
+void ms_text_continued(
+        const struct ms_text *text, unsigned indent, unsigned column, const char *paragraph);
+
 // A bar of `fraction` (0 to 1) of `width` columns, not filled up; a fraction above 0 shows.
 void ms_text_bar(const struct ms_text *text, double fraction, unsigned width, enum ms_style style);
+
+// Untrusted text, cut at its end to `most` columns.
+void ms_text_untrusted_begin(const struct ms_text *text, const char *untrusted, unsigned most);
 
 // Untrusted text, cut in front to `most` columns.
 void ms_text_untrusted(const struct ms_text *text, const char *untrusted, unsigned most);
 
+#define MS_TABLE_COLUMNS 15
+
 // A table of cells, printed when it is complete: columns as wide as they must be. `align` has a
 // letter a column: 'l' or 'r'.
 struct ms_table {
-    const char *align;
+    char align[MS_TABLE_COLUMNS + 1];
     char **cells;
     size_t count;
     size_t capacity;
 };
 
 void ms_table_cell(struct ms_table *table, const char *cell);
+
+// Takes a column out of a complete table when it is wider than the text.
+void ms_table_narrow(struct ms_table *table, const struct ms_text *text, size_t column);
 
 // Prints the table, its first row being the titles, and empties it. A last column that would go
 // past the width is cut in front.

@@ -88,7 +88,7 @@ bool ms_attach_thread(struct ms_tls *t)
     t->countdown = 0;
     t->random = (uint32_t)base * 2654435761u;
     ms_kernel_attach(t);
-    if (key_made)
+    if (key_made && t->exited == 0)
         pthread_setspecific(key, t->thread);
     t->owner = this_process();
     return true;
@@ -127,20 +127,45 @@ static void thread_exit(void *value)
     }
     struct ms_sys_signals signals = ms_sys_block_signals();
     t->place.state = MS_SPY;
-    t->exited = 1;
+    t->exited = MS_EXITED;
     detach(t);
     t->place.state = MS_IDLE;
     ms_sys_restore_signals(signals);
 }
 
-void ms_attach_late(void)
+// --- what comes after the last destructor ------------------------------------------------------
+
+static struct ms_thread *late_thread; // whoever holds ms_wiped.late
+
+bool ms_attach_late_begin(void)
 {
     struct ms_tls *t = &ms_tls;
-    if (!ms_thread_attached(t))
+    for (int i = 0; __atomic_exchange_n(&ms_wiped.late, 1, __ATOMIC_ACQUIRE) != 0; i++) {
+        if (i == 1000) {
+            ms_sink_lost(1);
+            return false;
+        }
+        ms_sys_yield();
+    }
+    t->exited = MS_EXITED_LATE;
+    t->thread = late_thread;
+    return true;
+}
+
+void ms_attach_late_end(void)
+{
+    struct ms_tls *t = &ms_tls;
+    if (t->exited != MS_EXITED_LATE)
         return;
     struct ms_sys_signals signals = ms_sys_block_signals();
     t->place.state = MS_SPY;
-    detach(t);
+    if (ms_thread_attached(t))
+        ms_attach_park(t);
+    late_thread = t->thread;
+    t->thread = NULL;
+    t->owner = 0;
+    t->exited = MS_EXITED;
+    __atomic_store_n(&ms_wiped.late, 0, __ATOMIC_RELEASE);
     t->place.state = MS_IDLE;
     ms_sys_restore_signals(signals);
 }

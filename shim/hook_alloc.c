@@ -152,16 +152,20 @@ MS_INLINE void free_after(struct free_call *f, void *block)
         f->e.attr = judge_free(f);
     }
     ms_spy_record(&f->call, &f->e);
+    if (MS_UNLIKELY(ms_tls.exited != 0))
+        ms_attach_late_end();
 }
 
 // Whether the free of `block` is to be recorded; the null pointer's is counted, but for those of
 // libc's own when it takes a thread down, which are not worth a buffer.
 static bool free_enter(struct free_call *f, const void *block)
 {
-    if (block == NULL && ms_tls.exited && !ms_thread_attached(&ms_tls))
+    if (MS_UNLIKELY(ms_tls.exited != 0) && (block == NULL || !ms_attach_late_begin()))
         return false;
-    if (!ms_spy_enter(&f->call))
+    if (!ms_spy_enter(&f->call)) {
+        ms_attach_late_end();
         return false;
+    }
     if (block != NULL)
         return true;
     ms_spy_tally(&f->call, MS_TALLY_FREE_NULL);
@@ -183,8 +187,6 @@ static __attribute__((noinline)) void free_slow(void *block, uint64_t caller)
     free_before(&f, block);
     ms_real.free(block);
     free_after(&f, block);
-    if (MS_UNLIKELY(ms_tls.exited))
-        ms_attach_late();
 }
 
 // A call that the hot path began and cannot end; a free that the thread cache was expected to

@@ -142,7 +142,8 @@ static void put_machine(struct ms_writer *out)
 static uint64_t flags(void)
 {
     return (ms_path.glibc ? MS_PROCESS_GLIBC : 0u) | (ms_path.tcache ? MS_PROCESS_TCACHE : 0u) |
-           (ms_kernel_exact ? MS_PROCESS_EXACT : 0u) | (ms_path.heaps ? MS_PROCESS_HEAPS : 0u);
+           (ms_kernel_exact ? MS_PROCESS_EXACT : 0u) | (ms_path.heaps ? MS_PROCESS_HEAPS : 0u) |
+           (ms_path.unseen ? MS_PROCESS_UNSEEN : 0u);
 }
 
 static void put_measurements(struct ms_writer *out)
@@ -179,7 +180,8 @@ void ms_process_describe(struct ms_writer *out, enum ms_origin origin, uint32_t 
 void ms_process_describe_end(struct ms_writer *out, unsigned how, int status, const char *path)
 {
     put_number(out, MS_END_HOW, how);
-    put_number(out, MS_END_STATUS, (uint64_t)(uint32_t)status);
+    if (status != MS_STATUS_UNKNOWN)
+        put_number(out, MS_END_STATUS, (uint64_t)(uint32_t)status);
     if (path != NULL)
         put_text(out, MS_END_PATH, path);
 }

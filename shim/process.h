@@ -21,6 +21,8 @@ void ms_process_started(uint64_t counter, uint64_t nanoseconds);
 const char *ms_process_pid_text(void);
 
 void ms_process_describe(struct ms_writer *out, enum ms_origin origin, uint32_t parent);
+// The status of an end that did not tell it: no property.
+#define MS_STATUS_UNKNOWN INT32_MIN
 void ms_process_describe_end(struct ms_writer *out, unsigned how, int status, const char *path);
 
 #endif

@@ -11,6 +11,8 @@
 #include "sink.h"
 #include "sys.h"
 
+#include <time.h>
+
 // A thread's first buffers are timed densely, so that a short program's figures have a fine grain;
 // one that goes on has calls enough for a coarser one. Each timed event carries its weight.
 #define DENSE_BUFFERS 4
@@ -40,7 +42,7 @@ void ms_seal_modules(struct ms_pack *pack, uint32_t process)
 static bool write_events(
         struct ms_thread *thread, const uint64_t *slots, uint32_t used, struct ms_pack *pack)
 {
-    uint64_t begin = ms_sys_ticks();
+    uint64_t begin = ms_sys_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     uint64_t base = thread->live->base;
     struct ms_encoder *encoder = ms_pack_encoder(pack, base);
     struct ms_counters *counters = &thread->counters;
@@ -62,7 +64,7 @@ static bool write_events(
         return false;
     if (new_modules)
         ms_seal_modules(pack, thread->process);
-    tally[MS_TALLY_SEAL_TICKS] += ms_sys_ticks() - begin;
+    tally[MS_TALLY_SEAL_NS] += ms_sys_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - begin;
     return true;
 }
 

@@ -63,6 +63,9 @@ static int create_file(const char *directory, const char *path)
     size_t length = ms_sys_length(absolute);
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
     int fd = ms_sys_open(absolute, flags, 0600);
+    // The neighbour of a device, a pipe or a directory is not where anybody wants a trace.
+    if (fd == -EEXIST && ms_sys_is_special(absolute))
+        return -EISDIR;
     for (unsigned n = 1; fd == -EEXIST && n < 10000; n++) {
         absolute[length] = '\0';
         ms_sys_append(absolute, MS_PATH_MAX, ".");
@@ -92,6 +95,8 @@ static const char *reason(int error)
         return "too many open files";
     case EFBIG:
         return "the file size limit (ulimit -f) forbids it";
+    case EISDIR:
+        return "it is not a regular file";
     case ENAMETOOLONG:
         return "the path is too long";
     default:

@@ -40,11 +40,13 @@
 #include "seal.h"
 #include "sink.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+// Weak: glibc's alone.
+int on_exit(void (*function)(int, void *), void *argument) __attribute__((weak));
 
 union ms_wiped_page ms_wiped_page __attribute__((aligned(65536)));
 uint8_t ms_spy_tick_shift;
@@ -81,6 +83,20 @@ static void at_exit(int status, void *unused)
     ms_spy_end(MS_END_EXIT, status, NULL);
 }
 
+// Where libc (musl) has no on_exit, the status stays unknown.
+static void at_exit_without_status(void)
+{
+    ms_spy_end(MS_END_EXIT, MS_STATUS_UNKNOWN, NULL);
+}
+
+static void watch_exit(void)
+{
+    if (on_exit != NULL)
+        on_exit(at_exit, NULL);
+    else
+        atexit(at_exit_without_status);
+}
+
 static void record_kernel(struct ms_event *e)
 {
     struct ms_tls *t = &ms_tls;
@@ -112,14 +128,21 @@ static bool start(uint64_t counter, uint64_t nanoseconds)
     enum ms_origin origin;
     started = true;
     ms_sys_say_init();
+    if (ms_sys_advise(&ms_wiped_page, sizeof ms_wiped_page, MADV_WIPEONFORK) != 0) {
+        MS_SAY("this kernel cannot wipe memory in a child (Linux 4.14); recording is off");
+        return false;
+    }
     if (!ms_conf_init(environ) || !open_trace(&origin))
         return false;
     ms_spy_tick_shift = (uint8_t)ms_sink_header->tick_shift;
     self = ms_sink_new_process();
     // Registered before any other handler, so run after all of them, when the status is known.
-    on_exit(at_exit, NULL);
+    watch_exit();
     ms_attach_init();
     ms_path_init(ms_conf.large_tcache, !ms_conf.huge_heaps);
+    if (ms_path.unseen && origin == MS_ORIGIN_INITIAL)
+        MS_SAY("malloc is answered by ", ms_path_allocator(),
+                " before memspy, which does not see its calls; preload memspy first");
     ms_process_measure();
     if (ms_conf.exact)
         ms_kernel_init(record_kernel);
@@ -139,11 +162,6 @@ static bool become_child(uint64_t counter, uint64_t nanoseconds)
     return write_process(MS_ORIGIN_FORK, parent);
 }
 
-static void wipe(void)
-{
-    memset(&ms_wiped, 0, sizeof ms_wiped);
-}
-
 // The process starts, or notices that it is a child. One thread does it, the others wait a little.
 static void begin_process(void)
 {
@@ -154,8 +172,6 @@ static void begin_process(void)
         return;
     }
     if (__atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE) == MS_WORD_NONE) {
-        if (ms_sys_advise(&ms_wiped_page, sizeof ms_wiped_page, MADV_WIPEONFORK) != 0 && !started)
-            pthread_atfork(NULL, NULL, wipe); // before Linux 4.14; misses clone and _Fork
         bool on = !started ? start(counter, nanoseconds)
                            : ms_sink_header != NULL && become_child(counter, nanoseconds);
         if (!on && ms_sink_header != NULL)

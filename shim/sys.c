@@ -82,6 +82,15 @@ int ms_sys_remove(const char *path)
     return (int)CALL3(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
+bool ms_sys_is_special(const char *path)
+{
+    struct stat st;
+    int saved = errno; // see ms_sys_identity
+    bool special = lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
+    errno = saved;
+    return special;
+}
+
 int ms_sys_dup_above(int fd, int lowest)
 {
     return (int)CALL3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);

@@ -27,7 +27,7 @@ extern MS_HIDDEN uint32_t ms_sys_clock;
 // CLOCK_MONOTONIC. Until it ran, ticks are nanoseconds of CLOCK_MONOTONIC.
 void ms_sys_clock_init(void);
 
-// Nanoseconds of CLOCK_MONOTONIC or CLOCK_REALTIME.
+// Nanoseconds of a clock of clock_gettime(2).
 uint64_t ms_sys_nanoseconds(int clock);
 
 // Ticks of the chosen clock.
@@ -43,6 +43,8 @@ MS_INLINE uint64_t ms_sys_ticks(void)
 int ms_sys_open(const char *path, int flags, int mode);
 int ms_sys_close(int fd);
 int ms_sys_remove(const char *path);
+// Whether a path is a device, a pipe, a socket or a directory; links are not followed.
+bool ms_sys_is_special(const char *path);
 // Copies fd to the first free number from `lowest` on, close-on-exec.
 int ms_sys_dup_above(int fd, int lowest);
 long ms_sys_read(int fd, void *buffer, size_t size);

@@ -13,6 +13,7 @@
 struct ms_wiped {
     uint32_t word; // atomic: index of this process plus one while recording; else see below
     uint32_t busy; // atomic: a thread is at work in ms_spy_attach
+    uint32_t late; // atomic: a thread records what comes after its last destructor
     int32_t pid;   // of this process, to tell a vfork child from it
 };
 #define MS_WORD_NONE 0u          // not started, or a child that has not noticed yet

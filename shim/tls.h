@@ -15,6 +15,12 @@ enum ms_state {
     MS_SPY,  // inside memspy
 };
 
+// Whether libc takes the thread down.
+enum ms_exited {
+    MS_EXITED = 1,  // its last destructor has run
+    MS_EXITED_LATE, // and it records for a moment what libc itself frees
+};
+
 struct ms_thread; // spy.h: the rest of what a thread owns
 
 // Set together by one store: what a real call is entered with and left with.
@@ -35,7 +41,7 @@ struct ms_tls {
     uint32_t random;      // what the next countdown is drawn from
     uint32_t used;        // slots taken; may pass limit
     uint32_t limit;       // slots there are
-    uint16_t exited;      // libc takes the thread down: only what is worth a buffer is recorded
+    uint16_t exited;      // enum ms_exited
     uint16_t timing_log2; // one predicted cache hit in 2^n is timed
     uint64_t *slots;      // the buffer: slots of a live block
     uint64_t base;        // what starts are relative to, in time units

@@ -31,7 +31,7 @@ enum ms_tally {
     MS_TALLY_USABLE_SIZE, // malloc_usable_size
     MS_TALLY_LOST,        // events for which there was no room
     MS_TALLY_SEALS,       // buffers sealed
-    MS_TALLY_SEAL_TICKS,  // clock ticks spent sealing
+    MS_TALLY_SEAL_NS,     // CPU time spent sealing, in nanoseconds
     MS_TALLIES
 };
 

@@ -141,10 +141,11 @@ enum ms_origin {
 };
 
 enum ms_process_flag {
-    MS_PROCESS_GLIBC = 1,  // the real malloc is glibc's
-    MS_PROCESS_TCACHE = 2, // the thread cache was found: tcache and arena are told apart
-    MS_PROCESS_EXACT = 4,  // exact mode is on
-    MS_PROCESS_HEAPS = 8,  // thread arenas are recognised
+    MS_PROCESS_GLIBC = 1,   // the real malloc is glibc's
+    MS_PROCESS_TCACHE = 2,  // the thread cache was found: tcache and arena are told apart
+    MS_PROCESS_EXACT = 4,   // exact mode is on
+    MS_PROCESS_HEAPS = 8,   // thread arenas are recognised
+    MS_PROCESS_UNSEEN = 16, // malloc is answered by another object before the shim's: by ALLOCATOR
 };
 
 enum ms_end_property {
