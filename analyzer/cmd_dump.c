@@ -220,8 +220,7 @@ static void dump_end(struct dump *dump, struct ms_cursor in)
     begin_line(dump);
     ms_json_put_text(&dump->json, "record", "end");
     ms_json_put_text(&dump->json, "how", end_name(end.how));
-    if (end.has_status)
-        ms_json_put_number(&dump->json, "status", end.status);
+    ms_json_put_number(&dump->json, "status", end.status);
     if (end.end_path)
         ms_json_put_text(&dump->json, "path", end.end_path);
     ms_json_end(&dump->json);

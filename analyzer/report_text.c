@@ -59,29 +59,6 @@ static void print_own_cost(const struct ms_report_text *out)
     print_field(out, "own cost", line);
 }
 
-// Processes of which nothing could be seen, by the object that answers instead.
-static void print_unseen(const struct ms_report_text *out)
-{
-    const struct ms_processes *processes = &out->report->reader->processes;
-    const struct ms_process *first = NULL;
-    size_t count = 0;
-    char line[4096 + 128];
-    for (size_t i = 0; i < processes->count; i++) {
-        if (!ms_report_is_unseen(&processes->list[i]))
-            continue;
-        first = first ? first : &processes->list[i];
-        count++;
-    }
-    if (!first)
-        return;
-    int size = snprintf(line, sizeof line, "malloc is answered by %s before memspy",
-            or_unknown(first->text[MS_PROCESS_ALLOCATOR]));
-    if (processes->count > 1 && size > 0 && (size_t)size < sizeof line)
-        snprintf(line + size, sizeof line - (size_t)size,
-                ": nothing is seen of %zu of %zu processes", count, processes->count);
-    print_field(out, "not traced", line);
-}
-
 static void print_recording(const struct ms_report_text *out)
 {
     const struct ms_report *report = out->report;
@@ -130,7 +107,6 @@ static void print_header(const struct ms_report_text *out)
         print_field(out, "run time", line);
         print_field(out, "libc", or_unknown(first->text[MS_PROCESS_LIBC]));
         print_field(out, "allocator", or_unknown(first->text[MS_PROCESS_ALLOCATOR]));
-        print_unseen(out);
     }
     print_recording(out);
 }

@@ -23,7 +23,6 @@
 #define MS_HEAP_SHIFT 26
 
 struct ms_path {
-    bool unseen;          // malloc is answered by another object before the shim's
     bool glibc;           // the real malloc is glibc's
     bool tcache;          // the thread cache was found
     bool heaps;           // thread heaps have the known layout

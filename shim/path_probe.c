@@ -175,29 +175,9 @@ static void find_libc(void)
                     of_libc.dli_fbase == of_malloc.dli_fbase;
 }
 
-// An object that is searched before the shim and has a malloc of its own, the program itself or a
-// library preloaded before it, answers all calls: what is seen then is not the program's memory.
-// In a program that is linked at a fixed address malloc's address is an entry of the program's that
-// leads to us, which its undefined symbol tells. Nothing is called: we may be inside that malloc.
-static void find_first_malloc(void)
-{
-    Dl_info first, ours;
-    const ElfW(Sym) *symbol = NULL;
-    void *answering = ms_real_symbol("malloc");
-    if (answering == NULL ||
-            dladdr1(answering, &first, (void **)(uintptr_t)&symbol, RTLD_DL_SYMENT) == 0 ||
-            dladdr((void *)(uintptr_t)ms_path_init, &ours) == 0 ||
-            first.dli_fbase == ours.dli_fbase || symbol == NULL || symbol->st_shndx == SHN_UNDEF)
-        return;
-    ms_path.unseen = true;
-    allocator_name[0] = '\0';
-    ms_sys_append(allocator_name, sizeof allocator_name, first.dli_fname);
-}
-
 void ms_path_init(bool large_tcache, bool heaps)
 {
     find_libc();
-    find_first_malloc();
     if (!ms_path.glibc)
         return;
     ms_path.large_tcache = large_tcache;

@@ -142,8 +142,7 @@ static void put_machine(struct ms_writer *out)
 static uint64_t flags(void)
 {
     return (ms_path.glibc ? MS_PROCESS_GLIBC : 0u) | (ms_path.tcache ? MS_PROCESS_TCACHE : 0u) |
-           (ms_kernel_exact ? MS_PROCESS_EXACT : 0u) | (ms_path.heaps ? MS_PROCESS_HEAPS : 0u) |
-           (ms_path.unseen ? MS_PROCESS_UNSEEN : 0u);
+           (ms_kernel_exact ? MS_PROCESS_EXACT : 0u) | (ms_path.heaps ? MS_PROCESS_HEAPS : 0u);
 }
 
 static void put_measurements(struct ms_writer *out)

@@ -140,9 +140,6 @@ static bool start(uint64_t counter, uint64_t nanoseconds)
     watch_exit();
     ms_attach_init();
     ms_path_init(ms_conf.large_tcache, !ms_conf.huge_heaps);
-    if (ms_path.unseen && origin == MS_ORIGIN_INITIAL)
-        MS_SAY("malloc is answered by ", ms_path_allocator(),
-                " before memspy, which does not see its calls; preload memspy first");
     ms_process_measure();
     if (ms_conf.exact)
         ms_kernel_init(record_kernel);
