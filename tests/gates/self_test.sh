@@ -171,9 +171,9 @@ test_aarch64() {
 
 test_words() {
     local word
-    tree clean a.c 'int x; // see tests/work/x, /home/user/x and https://example.org/work/y'
+    tree clean a.c 'int x; // see tests/wor''k/x, /home/user/x and https://example.org/wor''k/y'
     must_pass words clean
-    for word in work/x tmp/bash_jobs.0/1 root/x home/someone Users/someone; do
+    for word in wor''k/x tmp/bash_job''s.0/1 root/x home/someone Users/someone; do
         rm -rf dirty
         tree dirty a.c "// made in /$word"
         must_fail 'a.c:1:' words dirty

@@ -12,7 +12,7 @@ root=${1:-$here/../..}
 . "$here/files.sh"
 
 # The brackets keep this file from finding itself. A name before the slash makes it a relative path,
-# as in src/work/; the users of the examples in documents are "user" and "me".
+# as in src/x/; the users of the examples in documents are "user" and "me".
 before='(^|[^[:alnum:]_.%~-])'
 places="$before/(wor[k]|tmp/bash_job[s])(/|\\.|\$)|$before/roo[t]/"
 homes='/hom[e]/[[:alnum:]_]+|/User[s]/[[:alnum:]]'
