@@ -12,6 +12,9 @@
 #include "out_json.h"
 #include "text.h"
 
+// Processes that are listed: as many as one can read; there may be thousands.
+#define PROCESSES_SHOWN 20
+
 struct check {
     struct ms_reader *reader;
     const char *path;
@@ -129,8 +132,34 @@ static void put_processes(const struct check *check, struct ms_json *json)
         ms_json_put_number(json, "pid", process->number[MS_PROCESS_PID]);
         ms_json_put_text(json, "exe", process->text[MS_PROCESS_EXE]);
         ms_json_put_bool(json, "known", process->known);
-        ms_json_put_text(json, "end", ms_process_end(process));
-        ms_json_put_number(json, "status", process->status);
+        ms_json_put_text(json, "end", ms_fate_name(process->ending.fate));
+        ms_json_key(json, "status");
+        if (ms_ending_tells_status(&process->ending))
+            ms_json_number(json, process->ending.status);
+        else
+            ms_json_null(json);
+        ms_json_end(json);
+    }
+    ms_json_list_end(json);
+}
+
+// Processes, and programs that processes turned into, of which nothing could be recorded.
+static void put_untraced(const struct check *check, struct ms_json *json)
+{
+    const struct ms_family *family = &check->reader->family;
+    ms_json_key(json, "untraced");
+    ms_json_list(json);
+    for (size_t i = 0; i < family->count; i++) {
+        const struct ms_node *node = &family->nodes[i];
+        if (!node->why_not)
+            continue;
+        ms_json_begin(json);
+        if (node->pid)
+            ms_json_put_number(json, "pid", node->pid);
+        else
+            ms_json_put_null(json, "pid");
+        ms_json_put_text(json, "program", ms_node_program(node));
+        ms_json_put_text(json, "why_not", node->why_not);
         ms_json_end(json);
     }
     ms_json_list_end(json);
@@ -163,6 +192,15 @@ static void put_damage(const struct check *check, struct ms_json *json)
     ms_json_list_end(json);
 }
 
+// Good blocks of a type.
+static size_t blocks_of(const struct ms_reader *reader, uint8_t type)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < reader->entry_count; i++)
+        count += reader->entries[i].type == type && !reader->entries[i].failed;
+    return count;
+}
+
 static void print_json(const struct check *check)
 {
     struct ms_json json;
@@ -175,6 +213,7 @@ static void print_json(const struct check *check)
     ms_json_put_number(&json, "events", check->events);
     ms_json_put_number(&json, "live_events", check->live_events);
     ms_json_put_number(&json, "blocks", check->blocks);
+    ms_json_put_number(&json, "spawns", blocks_of(check->reader, MS_BLOCK_SPAWN));
     ms_json_put_number(&json, "threads", check->reader->thread_count);
     ms_json_put_bool(&json, "cut_short", check->reader->cut_short);
     ms_json_put_number(&json, "lost_events", check->lost);
@@ -185,6 +224,7 @@ static void print_json(const struct check *check)
     ms_json_put_number(&json, "damaged_bytes", check->reader->damage_bytes);
     ms_json_put_number(&json, "inconsistent_threads", check->inconsistent);
     put_processes(check, &json);
+    put_untraced(check, &json);
     put_damage(check, &json);
     ms_json_end(&json);
     ms_json_close(&json);
@@ -198,14 +238,54 @@ static void print_process(const struct ms_text *text, const struct ms_process *p
             process->number[MS_PROCESS_PID]);
     ms_text_untrusted(
             text, process->text[MS_PROCESS_EXE] ? process->text[MS_PROCESS_EXE] : "unknown", 60);
-    if (ms_process_is_open(process))
+    const struct ms_ending *ending = &process->ending;
+    const char *end = ms_fate_name(ending->fate);
+    if (ending->fate == MS_FATE_OPEN)
         printf(": no end recorded (killed, or still running)\n");
-    else if (strcmp(ms_process_end(process), "exec") == 0)
+    else if (ending->fate == MS_FATE_EXEC)
         printf(": replaced itself by exec\n");
-    else if (!process->has_status)
-        printf(": %s with unknown status\n", ms_process_end(process));
+    else if (!ending->has_status)
+        printf(": %s with unknown status\n", end);
+    else if (ending->fate == MS_FATE_SIGNAL)
+        printf(": ended by signal %" PRIu64 "\n", ending->status);
+    else if (ending->fate == MS_FATE_KILLED)
+        printf(": killed\n");
     else
-        printf(": %s with status %" PRIu64 "\n", ms_process_end(process), process->status);
+        printf(": %s with status %" PRIu64 "\n", end, ending->status);
+}
+
+// Of more processes than one can read those are listed of which something is to be said.
+static void print_processes(const struct check *check, const struct ms_text *text)
+{
+    const struct ms_processes *processes = &check->reader->processes;
+    size_t shown = 0;
+    for (size_t i = 0; i < processes->count && shown < PROCESSES_SHOWN; i++) {
+        if (processes->count > PROCESSES_SHOWN && processes->list[i].ending.fate != MS_FATE_OPEN)
+            continue;
+        print_process(text, &processes->list[i]);
+        shown++;
+    }
+    if (shown < processes->count)
+        printf("  ... and %zu more processes\n", processes->count - shown);
+}
+
+static void print_untraced(const struct check *check, const struct ms_text *text)
+{
+    const struct ms_family *family = &check->reader->family;
+    size_t count = 0;
+    for (size_t i = 0; i < family->count; i++) {
+        const struct ms_node *node = &family->nodes[i];
+        const char *program = ms_node_program(node);
+        if (!node->why_not || count++ >= PROCESSES_SHOWN)
+            continue;
+        fputs("  not traced: ", stdout);
+        if (node->pid)
+            printf("pid %" PRIu64 ", ", node->pid);
+        ms_text_untrusted(text, program ? program : "unknown", 60);
+        printf(": %s\n", node->why_not);
+    }
+    if (count > PROCESSES_SHOWN)
+        printf("  ... and %zu more that are not traced\n", count - PROCESSES_SHOWN);
 }
 
 static void print_losses(const struct check *check)
@@ -262,8 +342,13 @@ static void print_text(const struct check *check)
             ms_text_plural(reader->processes.count, "process", "processes"), reader->thread_count,
             ms_text_plural(reader->thread_count, "thread", "threads"),
             ms_text_size(size, reader->source.size));
-    for (size_t i = 0; i < reader->processes.count; i++)
-        print_process(&text, &reader->processes.list[i]);
+    size_t spawns = blocks_of(reader, MS_BLOCK_SPAWN);
+    if (spawns)
+        printf("  %zu %s\n", spawns,
+                ms_text_plural(spawns, "record of a call that made, replaced or awaited a process",
+                        "records of calls that made, replaced or awaited processes"));
+    print_processes(check, &text);
+    print_untraced(check, &text);
     print_losses(check);
 }
 
@@ -271,12 +356,11 @@ int ms_cmd_check(int argc, char **argv)
 {
     struct ms_reader reader = {0};
     bool is_json = false;
-    const struct ms_option options[] = {{"--json", &is_json}, {NULL, NULL}};
-    const char *path = ms_command_arguments(argc, argv, options);
-    if (!path)
-        return MS_EXIT_USAGE;
-    if (!ms_command_open(&reader, path))
-        return MS_EXIT_UNREADABLE;
+    const struct ms_option options[] = {{"--json", &is_json, NULL}, {NULL, NULL, NULL}};
+    const char *path;
+    int failure = ms_command_begin(argc, argv, options, &reader, &path);
+    if (failure)
+        return failure;
     struct check *check = calloc(1, sizeof *check);
     struct ms_batch batch = {0};
     if (!check)

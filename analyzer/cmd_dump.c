@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// memspy dump: the trace as lines of JSON, block by block in file order. Lines of events have a
-// "kind"; others have a "record". With --raw every value is an integer or text exactly as stored,
+// memspy dump: the trace as lines of JSON, block by block in file order. Lines that are not events
+// have a "record". With --raw every value is an integer or text exactly as stored,
 // so that an independent reader of the format can be compared line by line.
 #include "command.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,15 +29,10 @@ static void put_caller(struct dump *dump, uint64_t caller)
     if (dump->is_raw)
         return;
     if (caller != dump->cached_caller || !caller) {
-        const struct ms_processes *processes = &dump->reader->processes;
-        const struct ms_module *module =
-                dump->process ? ms_process_module(processes, dump->process, caller) : NULL;
         dump->cached_caller = caller;
-        dump->cached_at[0] = 0;
-        if (module)
-            snprintf(dump->cached_at, sizeof dump->cached_at, "%s+0x%" PRIx64,
-                    ms_objects_path(&processes->objects, module->object),
-                    caller - module->start + module->offset);
+        if (!ms_process_locate(&dump->reader->processes, dump->process, caller, dump->cached_at,
+                    sizeof dump->cached_at))
+            dump->cached_at[0] = 0;
     }
     if (dump->cached_at[0])
         ms_json_put_text(&dump->json, "caller_at", dump->cached_at);
@@ -127,18 +121,21 @@ static void put_fields(struct dump *dump, const struct ms_event *e)
         put_aux(json, e);
 }
 
-static void begin_line(struct dump *dump)
+// `pid` is that of a vfork child in the process' memory that the line is about; 0: none.
+static void begin_line(struct dump *dump, uint64_t pid)
 {
     ms_json_begin(&dump->json);
     ms_json_put_number(&dump->json, "process", dump->entry->process);
-    if (dump->process && !dump->is_raw)
+    if (pid)
+        ms_json_put_number(&dump->json, "pid", pid);
+    else if (dump->process && !dump->is_raw)
         ms_json_put_number(&dump->json, "pid", dump->process->number[MS_PROCESS_PID]);
 }
 
 static void dump_event(struct dump *dump, const struct ms_event *e)
 {
     struct ms_json *json = &dump->json;
-    begin_line(dump);
+    begin_line(dump, 0);
     ms_json_put_number(json, "thread", dump->entry->thread);
     ms_json_put_number(json, "seq", dump->entry->sequence);
     ms_json_put_text(json, "kind", ms_kind_name(e->kind));
@@ -163,36 +160,46 @@ static void dump_events(struct dump *dump, struct ms_batch *batch)
         ms_reader_malformed(dump->reader, dump->entry);
 }
 
-static void put_argv(struct ms_json *json, const struct ms_process *process)
+static void put_process_number(
+        struct ms_json *json, const struct ms_process *process, const char *key, unsigned tag)
 {
-    const char *argument = NULL;
-    ms_json_key(json, "argv");
-    ms_json_list(json);
-    while ((argument = ms_process_argument(process, argument)))
-        ms_json_text(json, argument);
-    ms_json_list_end(json);
+    if (process->has >> tag & 1)
+        ms_json_put_number(json, key, process->number[tag]);
 }
 
-static void dump_process(struct dump *dump)
+static void put_process_text(
+        struct ms_json *json, const struct ms_process *process, const char *key, unsigned tag)
 {
-    const struct ms_process *process = dump->process;
+    if (process->text[tag])
+        ms_json_put_text(json, key, process->text[tag]);
+}
+
+// What this block says: another one of the process may say more.
+static void dump_process(struct dump *dump, struct ms_cursor in)
+{
+    struct ms_process process = {0};
     struct ms_json *json = &dump->json;
+    ms_process_read(&process, 0, in);
     ms_json_begin(json);
     ms_json_put_text(json, "record", "process");
-    ms_json_put_number(json, "process", process->index);
-    ms_json_put_number(json, "pid", process->number[MS_PROCESS_PID]);
-    ms_json_put_number(json, "ppid", process->number[MS_PROCESS_PPID]);
-    ms_json_put_number(json, "parent", process->number[MS_PROCESS_PARENT]);
-    ms_json_put_text(json, "origin", ms_process_origin(process));
-    ms_json_put_text(json, "exe", process->text[MS_PROCESS_EXE]);
-    put_argv(json, process);
-    ms_json_put_text(json, "libc", process->text[MS_PROCESS_LIBC]);
-    ms_json_put_text(json, "allocator", process->text[MS_PROCESS_ALLOCATOR]);
-    ms_json_put_number(json, "flags", process->number[MS_PROCESS_FLAGS]);
-    ms_json_put_number(json, "floor_ticks", process->number[MS_PROCESS_FLOOR_TICKS]);
-    ms_json_put_number(json, "start_ticks", process->number[MS_PROCESS_START_TICKS]);
+    ms_json_put_number(json, "process", dump->entry->process);
+    put_process_number(json, &process, "pid", MS_PROCESS_PID);
+    put_process_number(json, &process, "ppid", MS_PROCESS_PPID);
+    put_process_number(json, &process, "parent", MS_PROCESS_PARENT);
+    put_process_number(json, &process, "ancestor", MS_PROCESS_ANCESTOR);
+    if (process.has >> MS_PROCESS_ORIGIN & 1)
+        ms_json_put_text(json, "origin", ms_process_origin(&process));
+    put_process_text(json, &process, "exe", MS_PROCESS_EXE);
+    if (process.text[MS_PROCESS_ARGV])
+        ms_json_put_texts(json, "argv", process.text[MS_PROCESS_ARGV], process.argv_size);
+    put_process_text(json, &process, "libc", MS_PROCESS_LIBC);
+    put_process_text(json, &process, "allocator", MS_PROCESS_ALLOCATOR);
+    put_process_number(json, &process, "flags", MS_PROCESS_FLAGS);
+    put_process_number(json, &process, "floor_ticks", MS_PROCESS_FLOOR_TICKS);
+    put_process_number(json, &process, "start_ticks", MS_PROCESS_START_TICKS);
     ms_json_end(json);
     ms_json_line(json);
+    ms_process_clear(&process);
 }
 
 static const char *end_name(uint32_t how)
@@ -202,12 +209,12 @@ static const char *end_name(uint32_t how)
         return "exit";
     case MS_END_EXIT_NOW:
         return "_exit";
-    case MS_END_EXEC:
-        return "exec";
-    case MS_END_EXEC_FAILED:
-        return "exec_failed";
     case MS_END_QUICK_EXIT:
         return "quick_exit";
+    case MS_END_SIGNAL:
+        return "signal";
+    case MS_END_DAEMON:
+        return "daemon";
     default:
         return "unknown";
     }
@@ -215,17 +222,80 @@ static const char *end_name(uint32_t how)
 
 static void dump_end(struct dump *dump, struct ms_cursor in)
 {
-    struct ms_process end = {0};
+    struct ms_end_block end;
     ms_process_read_end(&end, in);
-    begin_line(dump);
+    begin_line(dump, end.pid);
     ms_json_put_text(&dump->json, "record", "end");
     ms_json_put_text(&dump->json, "how", end_name(end.how));
-    ms_json_put_number(&dump->json, "status", end.status);
-    if (end.end_path)
-        ms_json_put_text(&dump->json, "path", end.end_path);
+    if (end.has_status)
+        ms_json_put_number(&dump->json, "status", end.status);
     ms_json_end(&dump->json);
     ms_json_line(&dump->json);
-    free(end.end_path);
+}
+
+static const char *target_name(uint64_t target)
+{
+    static const char *const names[] = {
+            "unknown", "followed", "static", "secure", "foreign", "absent", "no_shim", "alone"};
+    return names[target < sizeof names / sizeof *names ? target : 0];
+}
+
+static bool is_duration(unsigned tag)
+{
+    return tag == MS_SPAWN_P_COST || tag == MS_SPAWN_P_READING;
+}
+
+static bool is_moment(unsigned tag)
+{
+    return tag == MS_SPAWN_P_START || tag == MS_SPAWN_P_ENTRY || tag == MS_SPAWN_P_GAP_BEGIN;
+}
+
+// A number as stored or, unless raw, in words and nanoseconds.
+static void put_spawn_number(struct dump *dump, unsigned tag, const char *key, uint64_t number)
+{
+    const struct ms_clock_fit *clock = &dump->reader->clock;
+    char key_ns[32];
+    snprintf(key_ns, sizeof key_ns, "%s_ns", key);
+    if (tag == MS_SPAWN_P_CALLER)
+        put_caller(dump, number);
+    else if (!dump->is_raw && is_moment(tag))
+        ms_json_put_real(&dump->json, key_ns, ms_clock_at(clock, number));
+    else if (!dump->is_raw && is_duration(tag))
+        ms_json_put_real(&dump->json, key_ns, ms_clock_ns(clock, (double)number));
+    else if (!dump->is_raw && tag == MS_SPAWN_P_TARGET)
+        ms_json_put_text(&dump->json, key, target_name(number));
+    else
+        ms_json_put_number(&dump->json, key, number);
+}
+
+static void put_spawn_property(
+        struct dump *dump, const struct ms_spawn *spawn, unsigned tag, const char *key)
+{
+    if (!ms_spawn_has(spawn, tag) || tag == MS_SPAWN_P_KIND || tag == MS_SPAWN_P_PID)
+        return;
+    if (tag == MS_SPAWN_P_PATH)
+        ms_json_put_text(&dump->json, key, spawn->path);
+    else if (tag == MS_SPAWN_P_ARGV)
+        ms_json_put_texts(&dump->json, key, spawn->argv, spawn->argv_size);
+    else
+        put_spawn_number(dump, tag, key, spawn->number[tag]);
+}
+
+static void dump_spawn(struct dump *dump, const struct ms_block *block, struct ms_cursor in)
+{
+    struct ms_spawn spawn;
+    if (!ms_spawn_read(&spawn, block, in))
+        return;
+    const char *name = ms_spawn_name_of(&spawn);
+    begin_line(dump, spawn.number[MS_SPAWN_P_PID]);
+    ms_json_put_text(&dump->json, "record", "spawn");
+    ms_json_put_text(&dump->json, "kind", name ? name : "unknown");
+#define DUMP_PROPERTY(name, number, key, is_text) put_spawn_property(dump, &spawn, number, key);
+    MS_SPAWN_PROPERTIES(DUMP_PROPERTY)
+#undef DUMP_PROPERTY
+    ms_json_end(&dump->json);
+    ms_json_line(&dump->json);
+    ms_spawn_clear(&spawn);
 }
 
 static void dump_modules(struct dump *dump, struct ms_cursor in)
@@ -233,7 +303,7 @@ static void dump_modules(struct dump *dump, struct ms_cursor in)
     struct ms_objects *objects = &dump->reader->processes.objects;
     struct ms_json *json = &dump->json;
     struct ms_module_set *set = ms_modules_parse(objects, &in);
-    begin_line(dump);
+    begin_line(dump, 0);
     ms_json_put_text(json, "record", "modules");
     ms_json_key(json, "modules");
     ms_json_list(json);
@@ -260,12 +330,14 @@ static void dump_record(struct dump *dump, struct ms_buffer *payload)
                     &reader->unpack, &reader->source, dump->entry->offset, &block, payload))
         return;
     struct ms_cursor in = ms_buffer_cursor(payload);
-    if (block.type == MS_BLOCK_PROCESS && dump->process)
-        dump_process(dump);
+    if (block.type == MS_BLOCK_PROCESS)
+        dump_process(dump, in);
     else if (block.type == MS_BLOCK_END)
         dump_end(dump, in);
     else if (block.type == MS_BLOCK_MODULES)
         dump_modules(dump, in);
+    else if (block.type == MS_BLOCK_SPAWN)
+        dump_spawn(dump, &block, in);
 }
 
 static void enter_block(struct dump *dump, struct ms_entry *entry)
@@ -297,12 +369,11 @@ int ms_cmd_dump(int argc, char **argv)
     static char buffer[1 << 18];
     struct ms_reader reader = {0};
     struct dump dump = {.reader = &reader};
-    const struct ms_option options[] = {{"--raw", &dump.is_raw}, {NULL, NULL}};
-    const char *path = ms_command_arguments(argc, argv, options);
-    if (!path)
-        return MS_EXIT_USAGE;
-    if (!ms_command_open(&reader, path))
-        return MS_EXIT_UNREADABLE;
+    const struct ms_option options[] = {{"--raw", &dump.is_raw, NULL}, {NULL, NULL, NULL}};
+    const char *path;
+    int failure = ms_command_begin(argc, argv, options, &reader, &path);
+    if (failure)
+        return failure;
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     ms_json_open(&dump.json, stdout, false);
     dump_file(&dump);

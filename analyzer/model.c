@@ -4,6 +4,7 @@
 // and shares that a pattern has and a coincidence has not.
 #include "model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ struct model {
     bool is_exact;            // costs are of system calls alone: all of them could be saved
     struct ms_baseline alloc; // none in exact mode
     struct ms_baseline free;
-    struct ms_text text; // plain: the same texts go to terminals and into JSON
+    struct ms_text text; // UTF-8: the same texts go into JSON and to terminals
 };
 
 struct ms_baseline ms_model_baseline(const struct ms_totals *totals, bool frees)
@@ -44,21 +45,25 @@ struct ms_baseline ms_model_baseline(const struct ms_totals *totals, bool frees)
     return (struct ms_baseline){0};
 }
 
-static struct ms_finding *add(
-        struct model *model, const char *id, double saving_ticks, const char *advice)
+struct ms_finding *ms_model_add(struct ms_findings *findings, const char *id, const char *advice,
+        double saving_ns, double lifetime_ns)
 {
-    struct ms_findings *findings = model->findings;
     findings->list = ms_memory_grow(
             findings->list, findings->count + 1, &findings->capacity, sizeof *findings->list);
     struct ms_finding *finding = &findings->list[findings->count++];
-    *finding = (struct ms_finding){.id = id, .advice = advice};
-    double saving = ms_clock_ns(model->clock, saving_ticks);
-    finding->saving_ns = saving > 0 ? saving : 0;
-    double share = model->lifetime_ns > 0 ? finding->saving_ns / model->lifetime_ns : 0;
+    *finding = (struct ms_finding){.id = id, .advice = advice, .saving_ns = saving_ns};
+    double share = lifetime_ns > 0 && saving_ns > 0 ? saving_ns / lifetime_ns : 0;
     finding->severity = share >= 0.10   ? MS_SEVERITY_CRITICAL
                         : share >= 0.01 ? MS_SEVERITY_WARNING
                                         : MS_SEVERITY_INFO;
     return finding;
+}
+
+static struct ms_finding *add(
+        struct model *model, const char *id, double saving_ticks, const char *advice)
+{
+    double saving = ms_clock_ns(model->clock, saving_ticks);
+    return ms_model_add(model->findings, id, advice, saving > 0 ? saving : 0, model->lifetime_ns);
 }
 
 static void set_title(const struct model *model, struct ms_finding *finding, const char *what,
@@ -223,11 +228,22 @@ static void rule_hot_temporary(struct model *model, const struct ms_site *site, 
             ms_text_count(cells[1], site->small_temporary), ns(model, cells[2], pair));
 }
 
+// What a finding sorts by: an unknown saving is the least.
+static double rank_of(const struct ms_finding *finding)
+{
+    return isfinite(finding->saving_ns) ? finding->saving_ns : -1;
+}
+
 static int by_saving(const void *a, const void *b)
 {
-    double x = ((const struct ms_finding *)a)->saving_ns;
-    double y = ((const struct ms_finding *)b)->saving_ns;
+    double x = rank_of(a), y = rank_of(b);
     return (x < y) - (x > y);
+}
+
+void ms_model_sort(struct ms_findings *findings)
+{
+    if (findings->count)
+        qsort(findings->list, findings->count, sizeof *findings->list, by_saving);
 }
 
 void ms_model_find(struct ms_findings *findings, const struct ms_totals *totals,
@@ -240,6 +256,7 @@ void ms_model_find(struct ms_findings *findings, const struct ms_totals *totals,
             .clock = clock,
             .lifetime_ns = lifetime_ns,
             .is_exact = ms_totals_are_exact(totals),
+            .text = {.has_utf8 = true},
     };
     if (!model.is_exact) {
         model.alloc = ms_model_baseline(totals, false);
@@ -256,8 +273,7 @@ void ms_model_find(struct ms_findings *findings, const struct ms_totals *totals,
         rule_hot_temporary(&model, site, all);
     }
     rule_brk_churn(&model);
-    if (findings->count)
-        qsort(findings->list, findings->count, sizeof *findings->list, by_saving);
+    ms_model_sort(findings);
 }
 
 const char *ms_severity_name(enum ms_severity severity)

@@ -7,6 +7,9 @@
 #include "clock.h"
 #include "tally.h"
 
+struct ms_forks;
+struct ms_replay;
+
 // By the share of the run time that could be saved: from 1 % a warning, from 10 % critical.
 enum ms_severity { MS_SEVERITY_INFO, MS_SEVERITY_WARNING, MS_SEVERITY_CRITICAL };
 
@@ -16,7 +19,7 @@ struct ms_finding {
     char title[256];
     char evidence[512];
     const char *advice;
-    double saving_ns; // an estimate
+    double saving_ns; // an estimate; not a number if there is none
 };
 
 struct ms_findings {
@@ -25,9 +28,22 @@ struct ms_findings {
     size_t capacity;
 };
 
-// Applies every rule. `lifetime_ns` is the time the processes ran.
+// Applies every rule about allocations. `lifetime_ns` is the time the processes ran.
 void ms_model_find(struct ms_findings *findings, const struct ms_totals *totals,
         const struct ms_clock_fit *clock, double lifetime_ns);
+
+// Applies every rule about the calls that make and replace processes: see model_spawn.h. `forks`
+// and `replay` are of the same trace; their samples get sorted.
+void ms_model_find_spawns(struct ms_findings *findings, const struct ms_replay *replay,
+        struct ms_forks *forks, double lifetime_ns);
+
+// Adds a finding, whose title and evidence are the caller's to fill in before the next one is
+// added. Its severity follows from the share of the saving in `lifetime_ns`.
+struct ms_finding *ms_model_add(struct ms_findings *findings, const char *id, const char *advice,
+        double saving_ns, double lifetime_ns);
+
+// The largest saving first, those without one last.
+void ms_model_sort(struct ms_findings *findings);
 
 const char *ms_severity_name(enum ms_severity severity);
 

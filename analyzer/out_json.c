@@ -155,6 +155,16 @@ void ms_json_put_null(struct ms_json *json, const char *key)
     ms_json_null(json);
 }
 
+void ms_json_put_texts(struct ms_json *json, const char *key, const char *texts, size_t size)
+{
+    const char *end = texts ? texts + size : NULL;
+    ms_json_key(json, key);
+    ms_json_list(json);
+    for (const char *text = texts; text < end; text += strlen(text) + 1)
+        ms_json_text(json, text);
+    ms_json_list_end(json);
+}
+
 void ms_json_put_address(struct ms_json *json, const char *key, uint64_t address)
 {
     char text[20], *at = text + sizeof text;

@@ -5,6 +5,7 @@
 #define MEMSPY_ANALYZER_OUT_JSON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -35,12 +36,14 @@ void ms_json_real(struct ms_json *json, double number);
 void ms_json_bool(struct ms_json *json, bool value);
 void ms_json_null(struct ms_json *json);
 
-// Members: a key with its value.
+// Members: a key with its value. That of put_texts is a list of texts, each with a terminating 0
+// and one 0 more behind all `size` bytes; NULL is an empty list.
 void ms_json_put_text(struct ms_json *json, const char *key, const char *text);
 void ms_json_put_number(struct ms_json *json, const char *key, uint64_t number);
 void ms_json_put_real(struct ms_json *json, const char *key, double number);
 void ms_json_put_bool(struct ms_json *json, const char *key, bool value);
 void ms_json_put_null(struct ms_json *json, const char *key);
+void ms_json_put_texts(struct ms_json *json, const char *key, const char *texts, size_t size);
 void ms_json_put_address(struct ms_json *json, const char *key, uint64_t address); // "0x1f"
 
 #endif

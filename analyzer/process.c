@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 // The process table. While the file is scanned processes are noted in the order of their blocks;
-// linking then sorts them and finds what no single block says:
-//
-//     initial 1 --exec--> 2 (same pid and birth, origin exec; its parent is 1's parent)
-//        |  fork
-//        +--> 3 (PARENT 1)
-//
-// A trace whose first page is damaged may hold blocks of processes without a PROCESS block; they
-// get an entry that is not `known`.
+// linking then sorts them. A trace whose first page is damaged may hold blocks of processes without
+// a PROCESS block; they get an entry that is not `known`.
 #include "process.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "memory.h"
+#include "property.h"
 
 // The longest textual property that is kept.
-#define TEXT_MAX 65536u
+#define TEXT_MAX MS_ARGV_MAX
+// How far a module is searched among the parents of a process: forks of forks are rarely as deep,
+// and a trace may make a process its own ancestor.
+#define GENERATIONS 256
+// A tag that has no meaning.
+#define NOT_USED 6
 
 // The place of an index in the hash, which maps it to its position plus one.
 static uint32_t *place_of(struct ms_processes *processes, uint32_t index)
@@ -56,110 +58,112 @@ static bool is_text(unsigned tag)
     return (tag >= MS_PROCESS_EXE && tag <= MS_PROCESS_ALLOCATOR) || tag == MS_PROCESS_MACHINE;
 }
 
-// Returns the number of bytes kept.
-static size_t keep_bytes(char **to, const struct ms_cursor *value)
-{
-    size_t size = (size_t)(value->end - value->at);
-    size = size < TEXT_MAX ? size : TEXT_MAX;
-    free(*to);
-    *to = ms_memory_text(value->at, size);
-    return size;
-}
-
-// A text ends before its first 0; an empty one is none.
-static void keep_text(char **to, const struct ms_cursor *value)
-{
-    keep_bytes(to, value);
-    if (**to)
-        return;
-    free(*to);
-    *to = NULL;
-}
-
 static bool is_number(unsigned tag)
 {
-    return tag >= MS_PROCESS_PID && tag <= MS_PROCESS_RESOLUTION_TICKS && !is_text(tag);
+    return tag >= MS_PROCESS_PID && tag <= MS_PROCESS_ANCESTOR && tag != NOT_USED && !is_text(tag);
 }
 
 static bool is_end_number(unsigned tag)
 {
-    return tag == MS_END_HOW || tag == MS_END_STATUS;
+    return tag == MS_END_HOW || tag == MS_END_STATUS || tag == MS_END_PID;
 }
 
-// Takes the next property. Returns false at the end and, with in->bad, when it is malformed.
-static bool next_property(struct ms_cursor *in, unsigned *tag, struct ms_cursor *value)
+static void read_property(struct ms_process *process, unsigned tag, struct ms_cursor *value)
 {
-    if (in->bad || in->at == in->end)
-        return false;
-    *tag = ms_get_u8(in);
-    *value = ms_get_section(in, ms_get_varint(in));
-    return !in->bad;
+    if (tag == MS_PROCESS_ARGV)
+        process->argv_size = ms_property_keep_bytes(&process->text[tag], value, TEXT_MAX);
+    else if (is_text(tag))
+        ms_property_keep_text(&process->text[tag], value, TEXT_MAX);
+    else
+        process->number[tag] = ms_get_varint(value);
 }
 
-// Whether a list of properties can be read to its end, the numbers among them too.
-static bool is_sound(struct ms_cursor in, bool (*has_number)(unsigned tag))
-{
-    struct ms_cursor value;
-    unsigned tag;
-    while (next_property(&in, &tag, &value)) {
-        if (has_number(tag))
-            ms_get_varint(&value);
-        in.bad |= value.bad;
-    }
-    return !in.bad;
-}
-
-// Numbers that do not fit are no index and no name of a way to end.
-static uint32_t narrow(uint64_t value, uint32_t otherwise)
-{
-    return value <= UINT32_MAX ? (uint32_t)value : otherwise;
-}
-
-static bool note_process(struct ms_process *process, struct ms_cursor in)
+bool ms_process_read(struct ms_process *process, uint64_t ticks, struct ms_cursor in)
 {
     struct ms_cursor value;
     unsigned tag;
-    if (!is_sound(in, is_number))
+    if (!ms_property_is_sound(in, is_number))
         return false;
     process->known = true;
-    while (next_property(&in, &tag, &value)) {
-        if (tag == MS_PROCESS_ARGV)
-            process->argv_size = keep_bytes(&process->text[tag], &value);
-        else if (is_text(tag))
-            keep_text(&process->text[tag], &value);
-        else if (is_number(tag))
-            process->number[tag] = ms_get_varint(&value);
+    while (ms_property_next(&in, &tag, &value)) {
+        if ((!is_text(tag) && !is_number(tag)) || ticks < process->told[tag])
+            continue;
+        read_property(process, tag, &value);
+        process->told[tag] = ticks;
+        process->has |= UINT32_C(1) << tag;
     }
-    process->parent = narrow(process->number[MS_PROCESS_PARENT], 0);
+    process->parent = ms_property_narrow(process->number[MS_PROCESS_PARENT], 0);
     return true;
 }
 
-void ms_process_read_end(struct ms_process *process, struct ms_cursor in)
+void ms_process_clear(struct ms_process *process)
 {
-    struct ms_cursor value;
-    unsigned tag;
-    while (next_property(&in, &tag, &value)) {
-        if (tag == MS_END_HOW) {
-            process->how = narrow(ms_get_varint(&value), UINT32_MAX);
-        } else if (tag == MS_END_STATUS) {
-            process->status = ms_get_varint(&value);
-            process->has_status = true;
-        } else if (tag == MS_END_PATH) {
-            keep_text(&process->end_path, &value);
-        }
+    for (unsigned tag = 0; tag < MS_PROCESS_TAGS; tag++)
+        if (!(process->borrows >> tag & 1))
+            free(process->text[tag]);
+    while (process->modules) {
+        struct ms_module_set *next = process->modules->next;
+        free(process->modules);
+        process->modules = next;
     }
 }
 
-static bool note_end(struct ms_process *process, const struct ms_block *block, struct ms_cursor in)
+bool ms_process_read_end(struct ms_end_block *end, struct ms_cursor in)
 {
-    if (!is_sound(in, is_end_number))
+    struct ms_cursor value;
+    unsigned tag;
+    *end = (struct ms_end_block){0};
+    if (!ms_property_is_sound(in, is_end_number))
         return false;
-    if (block->ticks < process->end_ticks)
-        return true;
-    process->end_ticks = block->ticks;
-    ms_process_read_end(process, in);
-    if (process->how == MS_END_EXEC_FAILED)
-        process->how = 0;
+    while (ms_property_next(&in, &tag, &value)) {
+        if (tag == MS_END_HOW) {
+            end->how = ms_property_narrow(ms_get_varint(&value), UINT32_MAX);
+        } else if (tag == MS_END_STATUS) {
+            end->status = ms_get_varint(&value);
+            end->has_status = true;
+        } else if (tag == MS_END_PID) {
+            end->pid = ms_get_varint(&value);
+        }
+    }
+    return true;
+}
+
+static enum ms_fate fate_of(uint32_t how)
+{
+    switch (how) {
+    case MS_END_EXIT:
+    case MS_END_QUICK_EXIT:
+        return MS_FATE_EXIT;
+    case MS_END_EXIT_NOW:
+    case MS_END_DAEMON:
+        return MS_FATE_EXIT_NOW;
+    case MS_END_SIGNAL:
+        return MS_FATE_SIGNAL;
+    default:
+        return MS_FATE_UNKNOWN;
+    }
+}
+
+static void note_child_end(struct ms_processes *processes, const struct ms_child_end *end)
+{
+    processes->child_ends = ms_memory_grow(processes->child_ends, processes->child_end_count + 1,
+            &processes->child_end_capacity, sizeof *processes->child_ends);
+    processes->child_ends[processes->child_end_count++] = *end;
+}
+
+static bool note_end(struct ms_processes *processes, struct ms_process *process,
+        const struct ms_block *block, struct ms_cursor in)
+{
+    struct ms_end_block end;
+    if (!ms_process_read_end(&end, in))
+        return false;
+    const struct ms_ending ending = {fate_of(end.how), end.has_status, end.status, block->ticks};
+    if (end.pid) {
+        note_child_end(processes, &(struct ms_child_end){process->index, end.pid, ending});
+    } else if (block->ticks >= process->ending.ticks) {
+        process->ending = ending;
+        process->how = end.how;
+    }
     return true;
 }
 
@@ -181,9 +185,9 @@ bool ms_process_note(
     if (block->ticks > process->last_ticks)
         process->last_ticks = block->ticks;
     if (block->type == MS_BLOCK_PROCESS)
-        return note_process(process, in);
+        return ms_process_read(process, block->ticks, in);
     if (block->type == MS_BLOCK_END)
-        return note_end(process, block, in);
+        return note_end(processes, process, block, in);
     return block->type != MS_BLOCK_MODULES || note_modules(processes, process, in);
 }
 
@@ -191,50 +195,6 @@ static int by_index(const void *a, const void *b)
 {
     const struct ms_process *x = a, *y = b;
     return (x->index > y->index) - (x->index < y->index);
-}
-
-// By task, and the images of one task in their order.
-static int by_task(const void *a, const void *b)
-{
-    const struct ms_process *x = *(struct ms_process *const *)a;
-    const struct ms_process *y = *(struct ms_process *const *)b;
-    static const unsigned keys[] = {MS_PROCESS_PID, MS_PROCESS_BIRTH};
-    for (unsigned i = 0; i < 2; i++)
-        if (x->number[keys[i]] != y->number[keys[i]])
-            return x->number[keys[i]] < y->number[keys[i]] ? -1 : 1;
-    return by_index(x, y);
-}
-
-static bool is_same_task(const struct ms_process *a, const struct ms_process *b)
-{
-    return a->known && b->known && a->number[MS_PROCESS_PID] == b->number[MS_PROCESS_PID] &&
-           a->number[MS_PROCESS_BIRTH] == b->number[MS_PROCESS_BIRTH];
-}
-
-static void link_exec(struct ms_processes *processes)
-{
-    struct ms_process **tasks = ms_memory_zeroed(processes->count, sizeof *tasks);
-    for (size_t i = 0; i < processes->count; i++)
-        tasks[i] = &processes->list[i];
-    qsort(tasks, processes->count, sizeof *tasks, by_task);
-    for (size_t i = 1; i < processes->count; i++) {
-        struct ms_process *before = tasks[i - 1], *process = tasks[i];
-        if (process->number[MS_PROCESS_ORIGIN] != MS_ORIGIN_EXEC || !is_same_task(before, process))
-            continue;
-        before->successor = process->index;
-        process->parent = before->parent;
-    }
-    free(tasks);
-}
-
-void ms_process_link(struct ms_processes *processes)
-{
-    if (processes->count)
-        qsort(processes->list, processes->count, sizeof *processes->list, by_index);
-    free(processes->hash);
-    processes->hash = NULL;
-    processes->hash_size = 0;
-    link_exec(processes);
 }
 
 struct ms_process *ms_process_find(const struct ms_processes *processes, uint32_t index)
@@ -245,11 +205,68 @@ struct ms_process *ms_process_find(const struct ms_processes *processes, uint32_
     return bsearch(&key, processes->list, processes->count, sizeof key, by_index);
 }
 
+// Whether a child has it from its parent when its own blocks do not say.
+static bool is_inherited(unsigned tag)
+{
+    switch (tag) {
+    case MS_PROCESS_PID:
+    case MS_PROCESS_PPID:
+    case MS_PROCESS_PARENT:
+    case MS_PROCESS_ORIGIN:
+    case MS_PROCESS_START_TICKS:
+    case MS_PROCESS_SETUP_NS:
+    case MS_PROCESS_EARLY_CALLS:
+    case MS_PROCESS_ANCESTOR:
+        return false;
+    default:
+        return is_text(tag) || is_number(tag);
+    }
+}
+
+// Texts are shared: a trace must not make one of them as many as it has processes.
+static void inherit(struct ms_process *process, const struct ms_process *parent)
+{
+    for (unsigned tag = 0; tag < MS_PROCESS_TAGS; tag++) {
+        if (!is_inherited(tag) || (process->has >> tag & 1))
+            continue;
+        process->number[tag] = parent->number[tag];
+        process->text[tag] = parent->text[tag];
+        process->borrows |= UINT32_C(1) << tag;
+        if (tag == MS_PROCESS_ARGV)
+            process->argv_size = parent->argv_size;
+        if (tag == MS_PROCESS_FLAGS)
+            process->number[tag] &= ~(uint64_t)MS_PROCESS_LATE; // says something of one process
+    }
+}
+
+// Parents are numbered before their children, and so have inherited before them.
+static void inherit_all(struct ms_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        struct ms_process *process = &processes->list[i];
+        const struct ms_process *parent = NULL;
+        if (process->known && process->number[MS_PROCESS_ORIGIN] == MS_ORIGIN_FORK &&
+                process->parent < process->index)
+            parent = ms_process_find(processes, process->parent);
+        if (parent)
+            inherit(process, parent);
+    }
+}
+
+void ms_process_link(struct ms_processes *processes)
+{
+    if (processes->count)
+        qsort(processes->list, processes->count, sizeof *processes->list, by_index);
+    free(processes->hash);
+    processes->hash = NULL;
+    processes->hash_size = 0;
+    inherit_all(processes);
+}
+
 const struct ms_module *ms_process_module(
         const struct ms_processes *processes, const struct ms_process *process, uint64_t address)
 {
-    // A damaged trace may make a process its own ancestor: as many steps as there are processes.
-    for (size_t steps = 0; process && steps <= processes->count; steps++) {
+    for (unsigned steps = 0; process && steps < GENERATIONS; steps++) {
         const struct ms_module *module = ms_modules_find(process->modules, address);
         if (module)
             return module;
@@ -258,6 +275,19 @@ const struct ms_module *ms_process_module(
         process = ms_process_find(processes, process->parent);
     }
     return NULL;
+}
+
+bool ms_process_locate(const struct ms_processes *processes, const struct ms_process *process,
+        uint64_t address, char *name, size_t size)
+{
+    const struct ms_module *module =
+            process ? ms_process_module(processes, process, address) : NULL;
+    if (module)
+        snprintf(name, size, "%s+0x%" PRIx64, ms_objects_path(&processes->objects, module->object),
+                address - module->start + module->offset);
+    else
+        snprintf(name, size, "0x%" PRIx64, address);
+    return module != NULL;
 }
 
 const char *ms_process_argument(const struct ms_process *process, const char *before)
@@ -281,43 +311,39 @@ const char *ms_process_origin(const struct ms_process *process)
     }
 }
 
-const char *ms_process_end(const struct ms_process *process)
+const char *ms_fate_name(enum ms_fate fate)
 {
-    switch (process->how) {
-    case MS_END_EXIT:
-    case MS_END_QUICK_EXIT:
+    switch (fate) {
+    case MS_FATE_OPEN:
+        return "open";
+    case MS_FATE_EXIT:
         return "exit";
-    case MS_END_EXIT_NOW:
+    case MS_FATE_EXIT_NOW:
         return "_exit";
-    case MS_END_EXEC:
+    case MS_FATE_SIGNAL:
+        return "signal";
+    case MS_FATE_KILLED:
+        return "killed";
+    case MS_FATE_EXEC:
         return "exec";
-    case 0:
-        return process->successor ? "exec" : "open";
-    default:
-        return "unknown";
+    case MS_FATE_UNKNOWN:
+        break;
     }
+    return "unknown";
 }
 
-bool ms_process_is_open(const struct ms_process *process)
+bool ms_ending_tells_status(const struct ms_ending *ending)
 {
-    return process->how == 0 && process->successor == 0;
+    return ending->has_status && ending->fate != MS_FATE_OPEN && ending->fate != MS_FATE_EXEC;
 }
 
 void ms_process_free(struct ms_processes *processes)
 {
-    for (size_t i = 0; i < processes->count; i++) {
-        struct ms_process *process = &processes->list[i];
-        for (unsigned tag = 0; tag < sizeof process->text / sizeof process->text[0]; tag++)
-            free(process->text[tag]);
-        free(process->end_path);
-        while (process->modules) {
-            struct ms_module_set *next = process->modules->next;
-            free(process->modules);
-            process->modules = next;
-        }
-    }
+    for (size_t i = 0; i < processes->count; i++)
+        ms_process_clear(&processes->list[i]);
     free(processes->list);
     free(processes->hash);
+    free(processes->child_ends);
     ms_objects_free(&processes->objects);
     *processes = (struct ms_processes){0};
 }

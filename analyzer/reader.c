@@ -195,9 +195,11 @@ static void scan_payload(struct scan *scan, uint64_t offset, const struct ms_blo
     // A failure is judged when it is known what live blocks there are.
     entry->failed =
             !ms_unpack_payload(&reader->unpack, &reader->source, offset, block, &scan->payload);
+    struct ms_cursor payload = ms_buffer_cursor(&scan->payload);
     if (!entry->failed)
-        entry->failed =
-                !ms_process_note(&reader->processes, block, ms_buffer_cursor(&scan->payload));
+        entry->failed = !ms_process_note(&reader->processes, block, payload);
+    if (!entry->failed && block->type == MS_BLOCK_SPAWN)
+        entry->failed = !ms_spawns_note(&reader->spawns, block, payload);
 }
 
 static uint64_t block_size(const struct ms_reader *reader, const struct ms_block *block)
@@ -221,7 +223,7 @@ static uint64_t scan_block(struct scan *scan, uint64_t offset, const struct ms_b
         scan_live(scan, offset, &block);
     else if ((scan->is_tail = last_byte > reader->source.size))
         return offset + MS_BLOCK_ALIGN;
-    else if (block.type >= MS_BLOCK_PROCESS && block.type <= MS_BLOCK_MODULES)
+    else if (block.type >= MS_BLOCK_PROCESS && block.type <= MS_BLOCK_SPAWN)
         scan_payload(scan, offset, &block);
     else
         reader->unknown_blocks++;
@@ -262,6 +264,8 @@ enum ms_err ms_reader_open(struct ms_reader *reader)
     free(scan);
     ms_clock_end(&reader->clock);
     ms_process_link(&reader->processes);
+    ms_spawns_link(&reader->spawns);
+    ms_family_build(&reader->family, &reader->processes, &reader->spawns);
     ms_index_build(reader);
     return MS_OK;
 }
@@ -310,7 +314,7 @@ bool ms_reader_is_truncated(const struct ms_reader *reader)
     if (reader->cut_short || reader->processes.count == 0)
         return true;
     for (size_t i = 0; i < reader->processes.count; i++)
-        if (ms_process_is_open(&reader->processes.list[i]))
+        if (reader->processes.list[i].ending.fate == MS_FATE_OPEN)
             return true;
     return false;
 }
@@ -324,6 +328,8 @@ bool ms_reader_is_damaged(const struct ms_reader *reader)
 void ms_reader_close(struct ms_reader *reader)
 {
     ms_unpack_close(&reader->unpack);
+    ms_family_free(&reader->family);
+    ms_spawns_free(&reader->spawns);
     ms_process_free(&reader->processes);
     free(reader->entries);
     free(reader->threads);

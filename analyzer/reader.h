@@ -6,8 +6,10 @@
 #define MEMSPY_ANALYZER_READER_H
 
 #include "clock.h"
+#include "family.h"
 #include "process.h"
 #include "source.h"
+#include "spawn.h"
 #include "unpack.h"
 
 enum ms_err {
@@ -62,6 +64,8 @@ struct ms_reader {
     struct ms_file_header header; // defaults where it is damaged
     struct ms_clock_fit clock;
     struct ms_processes processes;
+    struct ms_spawns spawns;
+    struct ms_family family;
     struct ms_entry *entries;
     size_t entry_count, entry_capacity;
     struct ms_thread *threads;
@@ -95,7 +99,7 @@ void ms_reader_damaged(struct ms_reader *reader, uint64_t offset, uint64_t size,
 // Sorts the damage by offset, for printing.
 void ms_reader_sort_damage(struct ms_reader *reader);
 
-// Whether some process did not say how it ended, or the file is cut short.
+// Whether nothing says how some traced process ended, or the file is cut short.
 bool ms_reader_is_truncated(const struct ms_reader *reader);
 
 // Whether bytes could not be used or buffers are missing.

@@ -21,6 +21,7 @@ struct run {
     struct ms_heap heap;
     struct ms_tally_thread *threads;
     struct ms_heap_clock *clocks;
+    uint64_t allocations; // events
     uint64_t floor;
     bool is_aarch64;
 };
@@ -48,6 +49,7 @@ static uint32_t replay_heap(
         struct run *run, const struct ms_event *e, uint32_t site, uint32_t thread)
 {
     enum ms_class class = ms_kind_class(e->kind);
+    run->allocations += class == MS_CLASS_ALLOC;
     if (class == MS_CLASS_FREE)
         return take(run, e->ptr, thread);
     if (class != MS_CLASS_ALLOC || (e->attr & MS_ATTR_FAILED))
@@ -180,6 +182,36 @@ static void end_process(struct run *run)
     free(run->clocks);
 }
 
+// What a process adds to the rows: the cost of its allocations and frees is that of its own calls.
+struct share {
+    struct {
+        uint64_t calls, timed, cost;
+    } rows[MS_ROWS];
+};
+
+static void share_begin(struct share *share, const struct ms_totals *totals)
+{
+    for (unsigned i = 0; i < MS_ROWS; i++) {
+        const struct ms_row *row = &totals->counters.rows[i];
+        share->rows[i].calls = row->calls;
+        share->rows[i].timed = row->timed;
+        share->rows[i].cost = row->cost;
+    }
+}
+
+static double share_end(const struct share *share, const struct ms_totals *totals)
+{
+    double ticks = 0;
+    for (unsigned i = 0; i < MS_ROWS; i++) {
+        const struct ms_row *row = &totals->counters.rows[i];
+        const struct ms_row own = {.calls = row->calls - share->rows[i].calls,
+                .timed = row->timed - share->rows[i].timed,
+                .cost = row->cost - share->rows[i].cost};
+        ticks += ms_row_total(&own);
+    }
+    return ticks;
+}
+
 struct ticker {
     ms_replay_progress *progress;
     void *context;
@@ -197,6 +229,8 @@ static void replay_process(
     if (process)
         figures = &replay->figures[process - reader->processes.list];
     struct run run = {.replay = replay};
+    struct share share;
+    share_begin(&share, totals);
     begin_process(&run, process, count);
     ms_merge_open(&run.merge, reader, first, count);
     uint64_t events = totals->events, timed = totals->timed_events, last = 0;
@@ -210,11 +244,13 @@ static void replay_process(
     *figures = (struct ms_figures){
             .events = totals->events - events,
             .timed_events = totals->timed_events - timed,
+            .allocations = run.allocations,
             .threads = count,
             .last_ticks = last << reader->clock.tick_shift,
     };
     for (size_t i = 0; i < count; i++)
         finish_thread(&run, &run.merge.streams[i]);
+    figures->alloc_ticks = share_end(&share, totals);
     finish_process(&run, figures);
     end_process(&run);
 }
@@ -273,10 +309,10 @@ double ms_replay_event_cost(const struct ms_replay *replay)
 
 double ms_replay_setup_cost(const struct ms_replay *replay)
 {
-    double ticks = 0;
+    double ns = 0;
     for (size_t i = 0; i < replay->reader->processes.count; i++)
-        ticks += (double)replay->reader->processes.list[i].number[MS_PROCESS_SETUP_TICKS];
-    return ticks;
+        ns += (double)replay->reader->processes.list[i].number[MS_PROCESS_SETUP_NS];
+    return ns;
 }
 
 void ms_replay_free(struct ms_replay *replay)

@@ -11,10 +11,12 @@
 struct ms_figures {
     uint64_t events;
     uint64_t timed_events;
+    uint64_t allocations; // events of calls that allocate
     uint64_t threads;
     uint64_t live_bytes, live_blocks; // at its end
     uint64_t peak_bytes, peak_blocks;
     uint64_t unmatched_frees;
+    double alloc_ticks;  // what its allocations and frees cost
     uint64_t last_ticks; // of its last block or event
 };
 
@@ -38,8 +40,8 @@ void ms_replay_run(struct ms_replay *replay, struct ms_reader *reader, ms_replay
 // The time the processes ran, added up, in ticks.
 double ms_replay_lifetime(const struct ms_replay *replay);
 
-// What recording the events cost, and setting up the processes, in ticks, by what the shim measured
-// of itself.
+// What recording the events cost, in ticks, and starting to record in the processes, in nanoseconds
+// of CPU time, by what the shim measured of itself.
 double ms_replay_event_cost(const struct ms_replay *replay);
 double ms_replay_setup_cost(const struct ms_replay *replay);
 

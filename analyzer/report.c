@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "memory.h"
+
 // Whether site x comes before site y.
 static bool comes_before(const struct ms_site *x, const struct ms_site *y)
 {
@@ -50,7 +52,7 @@ static void note_own_cost(struct ms_report *report)
     struct ms_own_cost *own = &report->own;
     own->recording = ms_clock_ns(clock, ms_replay_event_cost(replay));
     own->packing = (double)replay->totals.counters.tally[MS_TALLY_SEAL_NS];
-    own->starting = ms_clock_ns(clock, ms_replay_setup_cost(replay));
+    own->starting = ms_replay_setup_cost(replay);
     own->all = own->recording + own->packing + own->starting;
     own->per_event = (own->recording + own->packing) / (double)replay->totals.events;
 }
@@ -65,7 +67,11 @@ void ms_report_run(struct ms_report *report, struct ms_reader *reader, const cha
     note_own_cost(report);
     note_processes(report);
     pick_callers(report);
+    report->forks = ms_memory_zeroed(1, sizeof *report->forks);
+    ms_forks_run(report->forks, &reader->family, &reader->clock, MS_FORK_BY_NONE);
     ms_model_find(&report->findings, &report->replay.totals, &reader->clock, report->lifetime_ns);
+    ms_model_find_spawns(
+            &report->findings, &report->replay, &report->forks->all, report->lifetime_ns);
 }
 
 const char *ms_report_truncation(const struct ms_report *report)
@@ -93,13 +99,22 @@ uint64_t ms_report_calls(const struct ms_report *report, unsigned kind)
     return counters->kinds[kind] + (kind == MS_KIND_FREE ? counters->tally[MS_TALLY_FREE_NULL] : 0);
 }
 
-bool ms_report_is_unseen(const struct ms_process *process)
+const struct ms_figures *ms_report_figures(
+        const struct ms_report *report, const struct ms_process *process)
 {
-    return (process->number[MS_PROCESS_FLAGS] & MS_PROCESS_UNSEEN) != 0;
+    return &report->replay.figures[process - report->reader->processes.list];
+}
+
+bool ms_report_is_unseen(const struct ms_report *report, const struct ms_process *process)
+{
+    return (process->number[MS_PROCESS_FLAGS] & MS_PROCESS_UNSEEN) &&
+           ms_report_figures(report, process)->allocations == 0;
 }
 
 void ms_report_free(struct ms_report *report)
 {
     ms_replay_free(&report->replay);
     ms_model_free(&report->findings);
+    ms_forks_free(report->forks);
+    free(report->forks);
 }

@@ -3,6 +3,7 @@
 #ifndef MEMSPY_ANALYZER_REPORT_H
 #define MEMSPY_ANALYZER_REPORT_H
 
+#include "forks.h"
 #include "model.h"
 #include "replay.h"
 
@@ -23,7 +24,8 @@ struct ms_report {
     struct ms_reader *reader;
     struct ms_replay replay;
     struct ms_findings findings;
-    double lifetime_ns; // of all processes, added up
+    struct ms_fork_groups *forks; // ->all: the calls that made and replaced processes
+    double lifetime_ns;           // of all processes, added up
     struct ms_own_cost own;
     double resolution_ns;                // what the timer can tell apart
     bool is_exact;                       // some process was recorded in exact mode
@@ -44,8 +46,12 @@ bool ms_report_is_complete(const struct ms_report *report);
 // Calls of a kind as the program made them, free(NULL) included.
 uint64_t ms_report_calls(const struct ms_report *report, unsigned kind);
 
-// Whether nothing of the process could be seen: another object answers its malloc.
-bool ms_report_is_unseen(const struct ms_process *process);
+// Whether nothing of the image's memory could be seen: it has a malloc of its own.
+bool ms_report_is_unseen(const struct ms_report *report, const struct ms_process *process);
+
+// What the replay found out about an image.
+const struct ms_figures *ms_report_figures(
+        const struct ms_report *report, const struct ms_process *process);
 
 void ms_report_free(struct ms_report *report);
 

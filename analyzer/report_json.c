@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // memspy report --json: one object, whose keys are an interface: they may be added to, and may not
-// change their meaning. Times are in nanoseconds.
-#include "report.h"
+// change their meaning. Times are in nanoseconds. Processes and their calls are in
+// report_json_family.c.
+#include "report_json.h"
 
 #include <math.h>
-
-#include "out_json.h"
 
 static void put_trace(struct ms_json *json, const struct ms_report *report)
 {
@@ -30,69 +29,6 @@ static void put_trace(struct ms_json *json, const struct ms_report *report)
     ms_json_put_bool(json, "totals_from_counters", report->replay.uses_counters);
     ms_json_put_number(json, "lost_threads", reader->header.lost_threads);
     ms_json_put_number(json, "unfinished", report->replay.unfinished);
-    ms_json_end(json);
-}
-
-static void put_argv(struct ms_json *json, const struct ms_process *process)
-{
-    const char *argument = NULL;
-    ms_json_key(json, "argv");
-    ms_json_list(json);
-    while ((argument = ms_process_argument(process, argument)))
-        ms_json_text(json, argument);
-    ms_json_list_end(json);
-}
-
-// The moment in nanoseconds since the start of the trace; null when it is not known.
-static void put_moment(
-        struct ms_json *json, const char *key, const struct ms_report *report, uint64_t ticks)
-{
-    ms_json_put_real(json, key, ticks ? ms_clock_at(&report->reader->clock, ticks) : NAN);
-}
-
-static void put_traced(struct ms_json *json, const struct ms_process *process)
-{
-    const char *allocator = process->text[MS_PROCESS_ALLOCATOR];
-    bool is_unseen = ms_report_is_unseen(process);
-    char why[4096 + 64];
-    snprintf(why, sizeof why, "malloc is answered by %s before memspy",
-            allocator ? allocator : "another object");
-    ms_json_put_bool(json, "traced", !is_unseen);
-    ms_json_put_text(json, "why_not", is_unseen ? why : NULL);
-}
-
-static void put_process(struct ms_json *json, const struct ms_report *report, size_t at)
-{
-    const struct ms_process *process = &report->reader->processes.list[at];
-    const struct ms_figures *figures = &report->replay.figures[at];
-    bool is_open = ms_process_is_open(process);
-    ms_json_begin(json);
-    ms_json_put_number(json, "index", process->index);
-    ms_json_put_number(json, "parent", process->parent);
-    ms_json_put_number(json, "pid", process->number[MS_PROCESS_PID]);
-    ms_json_put_number(json, "ppid", process->number[MS_PROCESS_PPID]);
-    ms_json_put_text(json, "exe", process->text[MS_PROCESS_EXE]);
-    put_argv(json, process);
-    ms_json_put_text(json, "origin", ms_process_origin(process));
-    ms_json_put_text(json, "end", ms_process_end(process));
-    ms_json_key(json, "status");
-    if (is_open || !process->has_status || strcmp(ms_process_end(process), "exec") == 0)
-        ms_json_null(json);
-    else
-        ms_json_number(json, process->status);
-    put_moment(json, "start_ns", report, process->number[MS_PROCESS_START_TICKS]);
-    put_moment(json, "end_ns", report, is_open ? 0 : process->end_ticks);
-    ms_json_put_text(json, "libc", process->text[MS_PROCESS_LIBC]);
-    ms_json_put_text(json, "allocator", process->text[MS_PROCESS_ALLOCATOR]);
-    put_traced(json, process);
-    ms_json_put_number(json, "threads", figures->threads);
-    ms_json_put_number(json, "events", figures->events);
-    ms_json_put_number(json, "early_calls", process->number[MS_PROCESS_EARLY_CALLS]);
-    ms_json_put_number(json, "live_bytes", figures->live_bytes);
-    ms_json_put_number(json, "live_blocks", figures->live_blocks);
-    ms_json_put_number(json, "peak_bytes", figures->peak_bytes);
-    ms_json_put_number(json, "peak_blocks", figures->peak_blocks);
-    ms_json_put_number(json, "unmatched_frees", figures->unmatched_frees);
     ms_json_end(json);
 }
 
@@ -253,39 +189,6 @@ static void put_callers(struct ms_json *json, const struct ms_report *report)
     ms_json_list_end(json);
 }
 
-static void put_list_of_none(struct ms_json *json, const char *key)
-{
-    ms_json_key(json, key);
-    ms_json_list(json);
-    ms_json_list_end(json);
-}
-
-// Forks and execs are not recorded by this version: empty lists, unknown figures.
-static void put_spawns(struct ms_json *json)
-{
-    static const char *const model[] = {"base_ns", "ns_per_mb_rss", "ns_per_kb_pte", "r2"};
-    static const char *const ways[] = {"fork_exec", "vfork_exec", "posix_spawn"};
-    put_list_of_none(json, "forks");
-    ms_json_key(json, "fork_model");
-    ms_json_begin(json);
-    for (unsigned i = 0; i < 4; i++)
-        ms_json_put_null(json, model[i]);
-    ms_json_put_number(json, "n", 0);
-    ms_json_end(json);
-    put_list_of_none(json, "execs");
-    ms_json_key(json, "spawn_cost");
-    ms_json_begin(json);
-    for (unsigned i = 0; i < 3; i++) {
-        ms_json_key(json, ways[i]);
-        ms_json_begin(json);
-        ms_json_put_number(json, "n", 0);
-        ms_json_put_null(json, "p50_ns");
-        ms_json_put_null(json, "p99_ns");
-        ms_json_end(json);
-    }
-    ms_json_end(json);
-}
-
 static void put_overhead(struct ms_json *json, const struct ms_report *report)
 {
     const struct ms_totals *totals = &report->replay.totals;
@@ -327,17 +230,13 @@ void ms_report_print_json(const struct ms_report *report)
     ms_json_begin(&json);
     ms_json_put_number(&json, "schema", 1);
     put_trace(&json, report);
-    ms_json_key(&json, "processes");
-    ms_json_list(&json);
-    for (size_t i = 0; i < report->reader->processes.count; i++)
-        put_process(&json, report, i);
-    ms_json_list_end(&json);
+    ms_report_put_processes(&json, report);
     put_rows(&json, report);
     put_calls(&json, report);
     put_live(&json, report);
     put_sizes(&json, report);
     put_callers(&json, report);
-    put_spawns(&json);
+    ms_report_put_spawns(&json, report);
     put_overhead(&json, report);
     put_findings(&json, report);
     ms_json_end(&json);

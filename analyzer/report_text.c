@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // memspy report for people: what ran, the ladder of allocation paths with its prices, who stands on
 // the dear rungs, what is left allocated, and what could be done. Sections without content are left
-// out; what is not known is printed as "unknown". Histograms are drawn in report_charts.c.
+// out; what is not known is printed as "unknown". Histograms are drawn in report_charts.c;
+// processes and spawns are in report_text_family.c.
 #include "report_text.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-// Processes that are listed one by one.
-#define PROCESSES_SHOWN 12
-#define CALLERS_SHOWN   10
+#define CALLERS_SHOWN 10
 // Where the values of the header's fields begin.
 #define FIELD_INDENT   13
 #define FINDINGS_SHOWN 10
@@ -109,44 +108,6 @@ static void print_header(const struct ms_report_text *out)
         print_field(out, "allocator", or_unknown(first->text[MS_PROCESS_ALLOCATOR]));
     }
     print_recording(out);
-}
-
-static void process_row(
-        const struct ms_report_text *out, struct ms_table *table, size_t at, const char *exe)
-{
-    const struct ms_process *process = &out->report->reader->processes.list[at];
-    const struct ms_figures *figures = &out->report->replay.figures[at];
-    char cell[MS_CELL];
-    snprintf(cell, sizeof cell, "%" PRIu64, process->number[MS_PROCESS_PID]);
-    ms_table_cell(table, cell);
-    ms_table_cell(table, ms_process_origin(process));
-    const char *end = ms_process_end(process);
-    if (process->has_status && (strcmp(end, "exit") == 0 || strcmp(end, "_exit") == 0))
-        snprintf(cell, sizeof cell, "%s %" PRIu64, end, process->status);
-    else
-        snprintf(cell, sizeof cell, "%s", end);
-    ms_table_cell(table, cell);
-    ms_table_cell(table, ms_text_count(cell, figures->events));
-    ms_table_cell(table, ms_text_size(cell, figures->peak_bytes));
-    ms_table_cell(table, or_unknown(exe));
-}
-
-static void print_processes(const struct ms_report_text *out)
-{
-    static const char *const titles[] = {"pid", "began", "ended", "events", "peak", "program"};
-    const struct ms_processes *processes = &out->report->reader->processes;
-    struct ms_table table = {.align = "rllrrl"};
-    if (processes->count < 2)
-        return;
-    ms_text_heading(&out->text, "Processes");
-    for (unsigned i = 0; i < 6; i++)
-        ms_table_cell(&table, titles[i]);
-    size_t shown = processes->count <= PROCESSES_SHOWN ? processes->count : PROCESSES_SHOWN - 1;
-    for (size_t i = 0; i < shown; i++)
-        process_row(out, &table, i, processes->list[i].text[MS_PROCESS_EXE]);
-    ms_table_print(&table, &out->text);
-    if (shown < processes->count)
-        printf("  ... and %zu more\n", processes->count - shown);
 }
 
 // A cost, or that it is below what the timer can tell.
@@ -397,8 +358,9 @@ static void print_findings(const struct ms_report_text *out)
         ms_text_styled(&out->text, finding->severity ? MS_STYLE_HOT : MS_STYLE_BOLD, "  %s %s",
                 severity, finding->id);
         fputs(": ", stdout);
-        snprintf(title, sizeof title, "%s (saves about %s)", finding->title,
-                ms_text_ns(&out->text, ns, finding->saving_ns));
+        snprintf(title, sizeof title,
+                isfinite(finding->saving_ns) ? "%s (saves about %s)" : "%s (saving unknown)",
+                finding->title, ms_text_ns(&out->text, ns, finding->saving_ns));
         unsigned column = (unsigned)(strlen("   : ") + strlen(severity) + strlen(finding->id));
         ms_text_continued(&out->text, 4, column, title);
         ms_text_paragraph(&out->text, 4, finding->evidence);
@@ -414,7 +376,8 @@ void ms_report_print_text(const struct ms_report *report)
     const struct ms_row *rows = report->replay.totals.counters.rows;
     ms_text_open(&out.text, stdout);
     print_header(&out);
-    print_processes(&out);
+    ms_report_print_processes(&out);
+    ms_report_print_spawns(&out);
     print_rows(&out, "Allocations by path", rows, MS_ALLOC_PATHS, ms_alloc_path_name);
     print_ladder(&out, false);
     print_rows(&out, "Frees by path", rows + MS_ROW_FREE, MS_FREE_PATHS, ms_free_path_name);

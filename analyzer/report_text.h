@@ -19,4 +19,9 @@ void ms_report_chart_costs(const struct ms_report_text *out, const char *title,
 // Draws how many allocations there were of which size.
 void ms_report_chart_sizes(const struct ms_report_text *out);
 
+// The sections about processes, and about the calls that made and replaced them. Nothing is printed
+// of a single process that made none.
+void ms_report_print_processes(const struct ms_report_text *out);
+void ms_report_print_spawns(const struct ms_report_text *out);
+
 #endif

@@ -176,8 +176,10 @@ static size_t put_character(const struct ms_text *text, const char *at)
     size_t size = ms_utf8_size((const unsigned char *)at, strlen(at));
     // U+0080 to U+009F are control characters too.
     bool is_control = byte < 0x20 || byte == 0x7f || (byte == 0xc2 && (unsigned char)at[1] < 0xa0);
+    // The micro sign of our own units has a common substitute.
+    bool is_micro = byte == 0xc2 && (unsigned char)at[1] == 0xb5;
     if (size == 0 || is_control || (size > 1 && !text->has_utf8))
-        fputc('?', text->file);
+        fputc(is_micro ? 'u' : '?', text->file);
     else
         fwrite(at, 1, size, text->file);
     return size ? size : 1;
@@ -256,7 +258,11 @@ static void print_row(const struct ms_table *table, const struct ms_text *text, 
         unsigned pad = widths[i] - columns_of(cell);
         if (table->align[i] == 'r')
             fprintf(text->file, "%*s", (int)pad, "");
-        ms_text_untrusted(text, cell, is_last && text->width > used ? text->width - used : 1000);
+        unsigned most = is_last && text->width > used ? text->width - used : 1000;
+        if (table->align[i] == 'e')
+            ms_text_untrusted_begin(text, cell, most);
+        else
+            ms_text_untrusted(text, cell, most);
         if (table->align[i] == 'l' && !is_last)
             fprintf(text->file, "%*s", (int)pad, "");
         if (!is_last)

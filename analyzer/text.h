@@ -60,7 +60,7 @@ void ms_text_untrusted(const struct ms_text *text, const char *untrusted, unsign
 #define MS_TABLE_COLUMNS 15
 
 // A table of cells, printed when it is complete: columns as wide as they must be. `align` has a
-// letter a column: 'l' or 'r'.
+// letter a column: 'l' or 'r', or as the last one 'e', which is 'l' cut at its end.
 struct ms_table {
     char align[MS_TABLE_COLUMNS + 1];
     char **cells;
@@ -74,7 +74,7 @@ void ms_table_cell(struct ms_table *table, const char *cell);
 void ms_table_narrow(struct ms_table *table, const struct ms_text *text, size_t column);
 
 // Prints the table, its first row being the titles, and empties it. A last column that would go
-// past the width is cut in front.
+// past the width is cut in front, or at its end if it is an 'e'.
 void ms_table_print(struct ms_table *table, const struct ms_text *text);
 
 #endif

@@ -2,6 +2,7 @@
 // A batch is one block's events behind one interface, whichever way they are stored:
 //
 //     sealed:  file --pread--> stored --zstd--> raw = columns | counters   (columns.h, counters.h)
+//              (or raw at once, when the block says so)
 //     live:    file --pread--> raw = struct ms_live | slots                (event.h)
 //
 // A live block may be written to while it is read, so it is copied first; a slot's word 0 is stored
@@ -46,11 +47,24 @@ void ms_unpack_close(struct ms_unpack *unpack)
     ms_buffer_free(&unpack->stored);
 }
 
+// A payload that is not compressed has a checksum in the block's header.
+static bool read_raw(const struct ms_source *source, uint64_t offset, const struct ms_block *block,
+        struct ms_buffer *raw)
+{
+    if (block->raw_size != block->stored_size)
+        return false;
+    buffer_size(raw, block->stored_size);
+    return ms_source_read(source, offset + block->header_size, raw->bytes, raw->size) &&
+           ms_crc32(raw->bytes, raw->size) == block->payload_crc;
+}
+
 bool ms_unpack_payload(struct ms_unpack *unpack, const struct ms_source *source, uint64_t offset,
         const struct ms_block *block, struct ms_buffer *raw)
 {
     if (block->raw_size > MS_RAW_MAX || block->stored_size > ZSTD_COMPRESSBOUND(MS_RAW_MAX))
         return false;
+    if (block->flags & MS_BLOCK_RAW)
+        return read_raw(source, offset, block, raw);
     buffer_size(&unpack->stored, block->stored_size);
     const uint8_t *stored = unpack->stored.bytes;
     if (!ms_source_read(

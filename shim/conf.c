@@ -66,6 +66,18 @@ static bool read_exact(const char *text)
     return false;
 }
 
+// A switch that is on unless it is "0".
+static bool read_switch(char *const *environment, const char *name)
+{
+    const char *text = ms_conf_value(environment, name);
+    if (text == NULL || *text == '\0' || strcmp(text, "1") == 0)
+        return true;
+    if (strcmp(text, "0") == 0)
+        return false;
+    MS_SAY(name, "=", text, " is neither 0 nor 1; taken for 1");
+    return true;
+}
+
 bool ms_conf_init(char *const *environment)
 {
     if (getauxval(AT_SECURE) != 0)
@@ -75,6 +87,8 @@ bool ms_conf_init(char *const *environment)
     ms_conf.out = ms_conf.out_given ? out : MS_OUT_DEFAULT;
     ms_conf.join = ms_conf_value(environment, MS_ENV_TRACE);
     ms_conf.exact = read_exact(ms_conf_value(environment, MS_ENV_KERNEL));
+    ms_conf.follow = read_switch(environment, MS_ENV_FOLLOW);
+    ms_conf.argv = read_switch(environment, MS_ENV_ARGV);
     read_timing(ms_conf_value(environment, MS_ENV_TIMING));
     const char *tunables = ms_conf_value(environment, "GLIBC_TUNABLES");
     ms_conf.large_tcache = after(tunables, "glibc.malloc.tcache_max=") != NULL;

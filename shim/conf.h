@@ -12,6 +12,8 @@ struct ms_conf {
     const char *join;           // "SESSION:PATH" of the trace to join, or NULL
     bool out_given;             // the user chose `out`
     bool exact;                 // exact mode is asked for
+    bool follow;                // programs that this one starts are to join the trace
+    bool argv;                  // arguments of programs may be recorded
     uint8_t timing_log2;        // one predicted cache hit in 2^n is timed
     uint8_t sparse_timing_log2; // the same once a thread has recorded much
     bool large_tcache;          // GLIBC_TUNABLES change which sizes the thread cache takes

@@ -8,14 +8,16 @@
 #include "conf.h"
 #include "sys.h"
 
-#include <dlfcn.h>
+#include <link.h>
 #include <memspy/env.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 static char trace_entry[MS_PATH_MAX + 128];
 static char library[MS_PATH_MAX];            // the shim's own absolute path
 static char preload_entry[MS_PATH_MAX + 16]; // LD_PRELOAD with the shim alone
 static const char preload_name[] = "LD_PRELOAD=";
+static bool follows; // programs that are started join the trace
 
 static bool has_name(const char *entry, const char *name)
 {
@@ -55,16 +57,15 @@ static size_t joined_size(const char *old)
     return ms_sys_length(preload_entry) + 1 + ms_sys_length(old) + 1;
 }
 
-// LD_PRELOAD with the shim's path, then the old list without what names the shim relative to some
-// directory, which may not be the child's.
-static void join(char *text, const char *old)
+// Appends the old list, without what names the shim, to the `used` bytes of text, each entry after
+// a colon but for the first of all. Returns the bytes used then.
+static size_t append_others(char *text, size_t used, const char *old)
 {
-    size_t used = ms_sys_length(preload_entry);
-    memcpy(text, preload_entry, used);
     while (*old != '\0') {
         size_t length = strcspn(old, " :");
         if (length != 0 && !is_basename_of_library(old, length)) {
-            text[used++] = ':';
+            if (text[used - 1] != '=')
+                text[used++] = ':';
             memcpy(text + used, old, length);
             used += length;
         }
@@ -72,44 +73,141 @@ static void join(char *text, const char *old)
         old += *old != '\0';
     }
     text[used] = '\0';
+    return used;
+}
+
+// LD_PRELOAD with the shim's path, then the old list without what names the shim relative to some
+// directory, which may not be the child's.
+static void join(char *text, const char *old)
+{
+    size_t used = ms_sys_length(preload_entry);
+    memcpy(text, preload_entry, used);
+    append_others(text, used, old);
+}
+
+// Whether a list names the shim in any directory.
+static bool names_library(const char *list)
+{
+    while (*list != '\0') {
+        size_t length = strcspn(list, " :");
+        if (length != 0 && is_basename_of_library(list, length))
+            return true;
+        list += length;
+        list += *list != '\0';
+    }
+    return false;
+}
+
+// Not by dladdr, which goes through all symbols.
+static int note_library(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    uintptr_t at = (uintptr_t)note_library - object->dlpi_addr;
+    for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || at - segment->p_vaddr >= segment->p_memsz)
+            continue;
+        // The program itself has no name in this list.
+        const char *name = object->dlpi_name;
+        if (name[0] == '\0')
+            name = (const char *)getauxval(AT_EXECFN);
+        if (name[0] != '/' && ms_sys_directory(library, sizeof library))
+            ms_sys_append(library, sizeof library, "/");
+        ms_sys_append(library, sizeof library, name);
+        return 1;
+    }
+    return 0;
 }
 
 static void find_library(void)
 {
-    Dl_info info;
     library[0] = '\0';
-    if (dladdr((void *)(uintptr_t)ms_env_install, &info) == 0 || info.dli_fname == NULL)
-        return;
-    if (info.dli_fname[0] != '/' && ms_sys_directory(library, sizeof library))
-        ms_sys_append(library, sizeof library, "/");
-    ms_sys_append(library, sizeof library, info.dli_fname);
+    dl_iterate_phdr(note_library, NULL);
 }
 
-size_t ms_env_repaired_size(char *const *environment)
+// The shim's own settings, which the programs of a tree share. Copies: a program may write over the
+// memory that its environment came in.
+static const char *const shared_names[] = {MS_ENV_KERNEL, MS_ENV_TIMING, MS_ENV_ARGV};
+#define SHARED (sizeof shared_names / sizeof shared_names[0])
+static char shared[SHARED][64];
+
+static void keep_shared(void)
+{
+    for (size_t i = 0; i < SHARED; i++) {
+        const char *value = ms_conf_value(environ, shared_names[i]);
+        if (value == NULL || ms_sys_length(value) > 32)
+            continue;
+        ms_sys_append(shared[i], sizeof shared[i], shared_names[i]);
+        ms_sys_append(shared[i], sizeof shared[i], "=");
+        ms_sys_append(shared[i], sizeof shared[i], value);
+    }
+}
+
+// Room for what is added to an environment, and the final NULL.
+#define ADDED (2 + SHARED + 1)
+
+static bool needs_shared(char *const *environment)
+{
+    for (size_t i = 0; i < SHARED; i++)
+        if (shared[i][0] != '\0' && ms_conf_value(environment, shared_names[i]) == NULL)
+            return true;
+    return false;
+}
+
+size_t ms_env_repaired_size(char *const *environment, bool follow)
 {
     size_t entries = 0, text = 0;
-    bool trace = false, preload = false;
+    bool trace = false, preload = false, ours = false;
     if (trace_entry[0] == '\0')
         return 0;
     for (; environment != NULL && environment[entries] != NULL; entries++) {
         const char *entry = environment[entries];
         trace |= strcmp(entry, trace_entry) == 0;
+        ours |= has_name(entry, MS_ENV_TRACE);
         if (!has_name(entry, "LD_PRELOAD"))
             continue;
         const char *list = entry + sizeof preload_name - 1;
         preload |= lists_library(list);
+        ours |= names_library(list);
         text += joined_size(list);
     }
-    return trace && preload ? 0 : entries + 3 + (text + sizeof(char *) - 1) / sizeof(char *);
+    bool is_right = follow && follows ? trace && preload && !needs_shared(environment) : !ours;
+    return is_right ? 0 : entries + ADDED + (text + sizeof(char *) - 1) / sizeof(char *);
 }
 
-void ms_env_repair(char *const *environment, char **copy)
+// An environment from which nothing of memspy is inherited.
+static void strip(char *const *environment, char **copy, char *text)
+{
+    size_t used = 0;
+    for (; environment != NULL && *environment != NULL; environment++) {
+        char *entry = *environment;
+        if (has_name(entry, MS_ENV_TRACE))
+            continue;
+        if (has_name(entry, "LD_PRELOAD")) {
+            const char *list = entry + sizeof preload_name - 1;
+            memcpy(text, preload_name, sizeof preload_name);
+            if (append_others(text, sizeof preload_name - 1, list) == sizeof preload_name - 1)
+                continue; // the shim was all of it
+            entry = text;
+            text += joined_size(list);
+        }
+        copy[used++] = entry;
+    }
+    copy[used] = NULL;
+}
+
+void ms_env_repair(char *const *environment, bool follow, char **copy)
 {
     size_t used = 0, entries = 0;
     bool preload = false;
     while (environment != NULL && environment[entries] != NULL)
         entries++;
-    char *text = (char *)(copy + entries + 3);
+    char *text = (char *)(copy + entries + ADDED);
+    if (!follow || !follows) {
+        strip(environment, copy, text);
+        return;
+    }
     for (size_t i = 0; i < entries; i++) {
         char *entry = environment[i];
         if (has_name(entry, MS_ENV_TRACE))
@@ -127,23 +225,88 @@ void ms_env_repair(char *const *environment, char **copy)
     }
     if (!preload)
         copy[used++] = preload_entry;
+    for (size_t i = 0; i < SHARED; i++)
+        if (shared[i][0] != '\0' && ms_conf_value(environment, shared_names[i]) == NULL)
+            copy[used++] = shared[i];
     copy[used++] = trace_entry;
     copy[used] = NULL;
 }
 
-void ms_env_install(const char *session)
+static char **repaired_mapping(void)
 {
+    size_t size = ms_env_repaired_size(environ, true);
+    char **copy = size == 0 ? NULL : ms_sys_map(size * sizeof *copy);
+    if (copy != NULL)
+        ms_env_repair(environ, true, copy);
+    return copy;
+}
+
+void ms_env_install(const char *join_value, bool follow)
+{
+    follows = follow;
     find_library();
     ms_sys_append(trace_entry, sizeof trace_entry, MS_ENV_TRACE "=");
-    ms_sys_append(trace_entry, sizeof trace_entry, session);
+    ms_sys_append(trace_entry, sizeof trace_entry, join_value);
     ms_sys_append(preload_entry, sizeof preload_entry, preload_name);
     ms_sys_append(preload_entry, sizeof preload_entry, library);
+    keep_shared();
+    if (follows && strcspn(library, " :") != ms_sys_length(library)) {
+        MS_SAY("LD_PRELOAD cannot name ", library,
+                ", which has a blank or a colon; the programs started are not recorded");
+        follows = ms_conf.follow = false;
+    }
     if (ms_conf_value(environ, "LD_PRELOAD") == NULL)
         return; // loaded some other way, /etc/ld.so.preload for one: children are too
-    size_t size = ms_env_repaired_size(environ);
-    char **copy = size == 0 ? NULL : ms_sys_map(size * sizeof *copy);
-    if (copy == NULL)
+    char **copy = repaired_mapping();
+    if (copy != NULL)
+        environ = copy;
+}
+
+void ms_env_set_index(uint32_t index)
+{
+    char *digit = trace_entry + sizeof MS_ENV_TRACE + MS_ENV_INDEX_AT + MS_ENV_INDEX_DIGITS;
+    for (int i = 0; i < MS_ENV_INDEX_DIGITS; i++, index >>= 4)
+        *--digit = "0123456789abcdef"[index & 15];
+}
+
+const char *ms_env_library(void)
+{
+    return library;
+}
+
+static char **lent;      // reused from call to call
+static size_t lent_size; // pointers
+static uint32_t lending; // atomic: a thread holds it
+
+char **ms_env_lend(void)
+{
+    char **before = environ;
+    size_t size = ms_env_repaired_size(before, true);
+    if (size == 0 || __atomic_exchange_n(&lending, 1, __ATOMIC_ACQUIRE) != 0)
+        return NULL;
+    if (size > lent_size) {
+        lent = ms_sys_map(2 * size * sizeof *lent);
+        lent_size = lent == NULL ? 0 : 2 * size;
+    }
+    if (lent == NULL) {
+        __atomic_store_n(&lending, 0, __ATOMIC_RELEASE);
+        return NULL;
+    }
+    ms_env_repair(before, true, lent);
+    environ = lent;
+    return before;
+}
+
+void ms_env_take_back(char **before)
+{
+    if (before == NULL)
         return;
-    ms_env_repair(environ, copy);
-    environ = copy;
+    if (environ == lent)
+        environ = before;
+    __atomic_store_n(&lending, 0, __ATOMIC_RELEASE);
+}
+
+void ms_env_after_fork(void)
+{
+    __atomic_store_n(&lending, 0, __ATOMIC_RELAXED);
 }

@@ -5,17 +5,36 @@
 
 #include <memspy/base.h>
 
-// Puts MEMSPY_TRACE=`session` and an absolute LD_PRELOAD into this process's environment, from
+// Puts MEMSPY_TRACE=`join_value` and an absolute LD_PRELOAD into this process's environment, from
 // which libc takes it for system, popen, posix_spawn and the exec functions without an environment
-// of their own. The array is the shim's, never freed. Once, at start.
-void ms_env_install(const char *session);
+// of their own. The array is the shim's, never freed. Without `follow` both are taken out instead,
+// here and in what ms_env_repair copies. Once, at start.
+void ms_env_install(const char *join_value, bool follow);
 
-// An environment given to exec lacks what a child needs: how many pointers its repaired copy takes,
-// room for a text behind the final NULL included; 0 when nothing is to be repaired.
-size_t ms_env_repaired_size(char *const *environment);
+// Sets the index in the value that programs will get, of this process: its digits stand at
+// MS_ENV_INDEX_AT of it.
+#define MS_ENV_INDEX_AT     33
+#define MS_ENV_INDEX_DIGITS 8
+void ms_env_set_index(uint32_t index);
+
+// The shim's absolute path; empty when it is not known.
+const char *ms_env_library(void);
+
+// An environment given to exec lacks what a child needs, or, without `follow`, has what would only
+// make its loader complain: how many pointers its repaired copy takes,
+// room for texts behind the final NULL included; 0 when nothing is to be repaired.
+size_t ms_env_repaired_size(char *const *environment, bool follow);
 
 // Writes the repaired copy into `copy`, which has that many pointers (on the caller's stack: no
 // allocation is allowed in a vfork child).
-void ms_env_repair(char *const *environment, char **copy);
+void ms_env_repair(char *const *environment, bool follow, char **copy);
+
+// For calls that use `environ` itself (system, popen, wordexp), when the program took out of it
+// what a child needs: replaces it by a repaired copy until it is taken back. The copy is never
+// freed, since another thread may be reading it. Returns what to take back, NULL for nothing.
+char **ms_env_lend(void);
+void ms_env_take_back(char **before);
+// In the child of a fork: no thread has lent anything.
+void ms_env_after_fork(void);
 
 #endif

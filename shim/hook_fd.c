@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,8 +24,17 @@ static bool is_hidden(int fd)
     return true;
 }
 
+// What a new child does before it runs a program is counted: redirection, mostly.
+#define COUNT(what)                                                                                \
+    do {                                                                                           \
+        struct ms_gap *gap = ms_thread_gap(&ms_tls);                                               \
+        if (MS_UNLIKELY(gap->begin != 0))                                                          \
+            gap->what++;                                                                           \
+    } while (0)
+
 MS_EXPORT int close(int fd)
 {
+    COUNT(closes);
     if (is_hidden(fd))
         return -1;
     if (ms_real_init())
@@ -45,6 +55,7 @@ static int real_close_range(unsigned first, unsigned last, int flags)
 
 MS_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
+    COUNT(closes);
     int ours = ms_sink_descriptor();
     unsigned spared = (unsigned)ours;
     if (ours < 0 || spared < first || spared > last || !ms_sink_owns_descriptor())
@@ -59,6 +70,7 @@ MS_EXPORT int close_range(unsigned first, unsigned last, int flags)
 
 MS_EXPORT void closefrom(int lowest)
 {
+    COUNT(closes);
     int ours = ms_sink_descriptor();
     if (!ms_real_init() || ms_real.closefrom == NULL)
         return;
@@ -84,6 +96,7 @@ static void vacate(int wanted)
 
 MS_EXPORT int dup2(int old, int wanted)
 {
+    COUNT(dups);
     if (is_hidden(old))
         return -1;
     vacate(wanted);
@@ -94,6 +107,7 @@ MS_EXPORT int dup2(int old, int wanted)
 
 MS_EXPORT int dup3(int old, int wanted, int flags)
 {
+    COUNT(dups);
     if (is_hidden(old))
         return -1;
     vacate(wanted);
@@ -101,3 +115,52 @@ MS_EXPORT int dup3(int old, int wanted, int flags)
         return -1;
     return ms_real.dup3(old, wanted, flags);
 }
+
+// --- open, to be counted only -------------------------------------------------------------------
+
+static int open_raw(int directory, const char *path, int flags, unsigned mode)
+{
+    long fd = ms_syscall(SYS_openat, directory, (long)path, flags, (long)mode, 0, 0);
+    if (fd < 0)
+        errno = (int)-fd;
+    return fd < 0 ? -1 : (int)fd;
+}
+
+// The mode is there only with flags that may make a file (open(2)).
+#define READ_MODE(flags, mode)                                                                     \
+    do {                                                                                           \
+        if (__OPEN_NEEDS_MODE(flags)) {                                                            \
+            va_list list;                                                                          \
+            va_start(list, flags);                                                                 \
+            mode = va_arg(list, unsigned);                                                         \
+            va_end(list);                                                                          \
+        }                                                                                          \
+    } while (0)
+#ifndef __OPEN_NEEDS_MODE
+#define __OPEN_NEEDS_MODE(flags) (((flags)&O_CREAT) != 0 || ((flags)&O_TMPFILE) == O_TMPFILE)
+#endif
+
+MS_EXPORT int open(const char *path, int flags, ...)
+{
+    unsigned mode = 0;
+    READ_MODE(flags, mode);
+    COUNT(opens);
+    if (!ms_real_init())
+        return open_raw(AT_FDCWD, path, flags, mode);
+    return ms_real.open(path, flags, mode);
+}
+
+MS_EXPORT int openat(int directory, const char *path, int flags, ...)
+{
+    unsigned mode = 0;
+    READ_MODE(flags, mode);
+    COUNT(opens);
+    if (!ms_real_init())
+        return open_raw(directory, path, flags, mode);
+    return ms_real.openat(directory, path, flags, mode);
+}
+
+// Files are large on both machines.
+MS_EXPORT int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+MS_EXPORT int openat64(int directory, const char *path, int flags, ...)
+        __attribute__((alias("openat")));

@@ -9,6 +9,7 @@
 #include "sys.h"
 
 #include <memspy/counters.h>
+#include <sys/mman.h>
 #include <zstd.h>
 
 // The columns do the modelling, and what is left in them is noise or repetition: level -1, which
@@ -60,6 +61,9 @@ static struct ms_pack *make(void)
     struct ms_pack *pack = ms_sys_map(sizeof *pack);
     if (pack == NULL)
         return NULL;
+    // A child makes its own: what would be copied to it here, page table by page table and then
+    // page by page, costs a fork more than many a small program's own memory does.
+    ms_sys_advise(pack, sizeof *pack, MADV_DONTFORK);
     pack->taken = 1;
     pack->context = ZSTD_initStaticCCtx(pack->memory, CONTEXT_SIZE);
     if (pack->context == NULL) {
@@ -106,7 +110,7 @@ void ms_pack_give(struct ms_pack *pack)
 void ms_pack_after_fork(void)
 {
     for (unsigned i = 0; i < POOL && pool[i] != NULL; i++)
-        __atomic_store_n(&pool[i]->taken, 0, __ATOMIC_RELEASE);
+        pool[i] = NULL;
 }
 
 struct ms_encoder *ms_pack_encoder(struct ms_pack *pack, uint64_t base)

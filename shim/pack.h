@@ -14,7 +14,7 @@ struct ms_pack;
 // another. Not in a signal handler that interrupted a seal (signals are blocked during seals).
 struct ms_pack *ms_pack_take(void);
 void ms_pack_give(struct ms_pack *pack);
-// In the child of a fork: workspaces that other threads held in the parent are free again.
+// In the child of a fork: the parent's workspaces are not there.
 void ms_pack_after_fork(void);
 
 // The encoder, ready for a buffer whose base is given.

@@ -44,6 +44,10 @@ extern MS_HIDDEN struct ms_path ms_path;
 // at start, in one thread.
 void ms_path_init(bool large_tcache, bool heaps);
 
+// Whether what the program calls malloc is another object's. What that does with its calls cannot
+// be told: it may hand them on. At start.
+bool ms_path_finds_other_malloc(void);
+
 // The name and version of the libc, "glibc 2.36", and the object that holds the real malloc.
 const char *ms_path_libc(void);
 const char *ms_path_allocator(void);

@@ -153,6 +153,10 @@ static void probe_cache(void)
     }
 }
 
+// Where this library begins and ends: names of the linker's.
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
 static void find_libc(void)
 {
     const char *(*version)(void) =
@@ -173,6 +177,12 @@ static void find_libc(void)
     ms_sys_append(libc_name, sizeof libc_name, version());
     ms_path.glibc = dladdr((void *)(uintptr_t)version, &of_libc) != 0 &&
                     of_libc.dli_fbase == of_malloc.dli_fbase;
+}
+
+bool ms_path_finds_other_malloc(void)
+{
+    uintptr_t found = (uintptr_t)ms_real_symbol("malloc");
+    return found - (uintptr_t)__ehdr_start >= (uintptr_t)(_end - __ehdr_start);
 }
 
 void ms_path_init(bool large_tcache, bool heaps)

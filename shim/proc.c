@@ -57,14 +57,45 @@ static uint64_t stat_field(int wanted)
     return value;
 }
 
-uint64_t ms_proc_birth(void)
-{
-    return stat_field(22);
-}
-
 uintptr_t ms_proc_heap_begin(void)
 {
     return stat_field(47);
+}
+
+// The number of the line that begins with `name`, searched from *at, which moves behind it.
+static uint64_t status_line(const char **at, const char *name)
+{
+    size_t length = ms_sys_length(name);
+    for (const char *line = *at; *line != '\0'; line++) {
+        if (strncmp(line, name, length) == 0) {
+            uint64_t value;
+            line += length;
+            while (*line == ' ' || *line == '\t')
+                line++;
+            *at = read_number(line, 10, &value);
+            return value;
+        }
+        line = strchr(line, '\n');
+        if (line == NULL)
+            break;
+    }
+    return MS_PROC_UNKNOWN;
+}
+
+// The lines come in this order (proc(5); fs/proc/array.c and task_mmu.c, Linux 2.6 to 6.12). Before
+// them stands the list of groups, which may be long: then what does not fit is unknown.
+void ms_proc_memory(struct ms_proc_memory *memory)
+{
+    char status[2048];
+    ms_proc_read("/proc/self/status", status, sizeof status);
+    const char *at = status;
+    memory->vsz = status_line(&at, "VmSize:");
+    memory->rss = status_line(&at, "VmRSS:");
+    memory->rss_anon = status_line(&at, "RssAnon:");
+    memory->rss_file = status_line(&at, "RssFile:");
+    memory->rss_shmem = status_line(&at, "RssShmem:");
+    memory->pte = status_line(&at, "VmPTE:");
+    memory->threads = status_line(&at, "Threads:");
 }
 
 void ms_proc_exe(char *buffer, size_t size)

@@ -9,16 +9,20 @@
 // Reads a whole small file, at most size - 1 bytes, and terminates it. Returns the bytes read.
 size_t ms_proc_read(const char *path, char *buffer, size_t size);
 
-// Field 22 of /proc/self/stat: when the process was started, in clock ticks since boot. It stays
-// the same across exec. 0 when unknown.
-uint64_t ms_proc_birth(void);
-
 // Field 47 of /proc/self/stat: the address at which the heap that brk extends begins. 0 when
 // unknown.
 uintptr_t ms_proc_heap_begin(void);
 
 // The path of the running program, terminated; empty when unknown.
 void ms_proc_exe(char *buffer, size_t size);
+
+// The process' memory by /proc/self/status, in KiB; MS_PROC_UNKNOWN where the kernel does not say.
+#define MS_PROC_UNKNOWN UINT64_MAX
+struct ms_proc_memory {
+    uint64_t vsz, rss, rss_anon, rss_file, rss_shmem, pte;
+    uint64_t threads;
+};
+void ms_proc_memory(struct ms_proc_memory *memory);
 
 struct ms_proc_mapping {
     uint64_t start;

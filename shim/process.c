@@ -9,14 +9,29 @@
 #include "proc.h"
 #include "real.h"
 #include "ring.h"
+#include "sink.h"
 #include "sys.h"
 
+#include <sys/auxv.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
+// How far from environ the end of the first stack is at most: a quarter of the usual limit of 8 MiB
+// is for arguments and environment (execve(2)); what is farther away is elsewhere.
+#define INITIAL_STACK_MAX ((uintptr_t)8 << 20)
+#define ARGUMENTS_MAX     ((uintptr_t)1 << 18)
+
+static char *const *arguments; // of the program; NULL: not found
+// Not on the stack, which may be a small one: a program describes itself wherever it first
+// allocates. One thread does it at a time.
+static char text[MS_PATH_MAX];
+
 static uint64_t floor_ticks, resolution_ticks;
-static uint64_t untimed_ticks, timed_ticks; // of 256 events
-static uint64_t begin;
+static uint64_t begin, begin_cpu_ns;
+static uint64_t setup_ns; // CPU time that the start took so far
+static bool noticed_late;
+static bool other_malloc; // is found before the shim's
 static char pid_text[24];
 
 uint64_t ms_process_floor(void)
@@ -29,8 +44,38 @@ const char *ms_process_pid_text(void)
     return pid_text;
 }
 
-void ms_process_started(uint64_t counter, uint64_t nanoseconds)
+static uint64_t cpu_ns(void)
 {
+    return ms_sys_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+// The arguments as the kernel has put them on the first stack: argc, argv and its NULL, envp
+// (elf(5), the psABI's "Process initialization"). NULL when `environ` is not that envp any more.
+// Asking /proc instead makes the kernel build what it shows there, which takes longer than all else
+// at start.
+static char *const *find_arguments(void)
+{
+    const uintptr_t *envp = (const uintptr_t *)environ;
+    uintptr_t above = getauxval(AT_RANDOM); // lies on that stack, behind envp
+    if (envp == NULL || above - (uintptr_t)envp > INITIAL_STACK_MAX || envp[-1] != 0)
+        return NULL;
+    for (uintptr_t count = 0; count < ARGUMENTS_MAX; count++)
+        if (envp[-2 - (ptrdiff_t)count] == count)
+            return (char *const *)(envp - 1 - count);
+    return NULL;
+}
+
+void ms_process_starts(void)
+{
+    begin_cpu_ns = cpu_ns();
+    if (arguments == NULL)
+        arguments = find_arguments();
+    other_malloc = ms_path_finds_other_malloc();
+}
+
+void ms_process_started(uint64_t counter, uint64_t nanoseconds, bool late)
+{
+    noticed_late = late;
     begin = ms_sys_clock == MS_CLOCK_MONOTONIC ? nanoseconds : counter;
     pid_text[0] = '\0';
     ms_sys_append_number(pid_text, sizeof pid_text, (uint64_t)ms_sys_pid());
@@ -83,104 +128,110 @@ static uint64_t measure_events(uint64_t *slots, bool timed)
     return ms_sys_ticks() - first;
 }
 
-void ms_process_measure(void)
+// A program of a tree that was measured before, on this machine, need not do it again.
+static void measure_events_once(void)
 {
     const size_t size = 256 * MS_SLOT_BYTES;
-    measure_floor();
+    if (ms_sink_header->event_ticks_256 != 0)
+        return;
     uint64_t *slots = ms_sys_map(size);
     if (slots == NULL)
         return;
     measure_events(slots, true); // touches the pages
-    untimed_ticks = measure_events(slots, false);
-    timed_ticks = measure_events(slots, true);
+    ms_sink_header->event_ticks_256 = measure_events(slots, false);
+    ms_sink_header->timed_ticks_256 = measure_events(slots, true);
     ms_sys_unmap(slots, size);
 }
 
-static void put_number(struct ms_writer *out, uint8_t tag, uint64_t value)
+void ms_process_measure(void)
 {
-    uint8_t bytes[MS_VARINT_MAX];
-    struct ms_writer w = {bytes, bytes + sizeof bytes, false};
-    ms_put_varint(&w, value);
-    ms_put_u8(out, tag);
-    ms_put_varint(out, (uint64_t)(w.at - bytes));
-    ms_put_bytes(out, bytes, (size_t)(w.at - bytes));
+    measure_floor();
+    measure_events_once();
 }
 
-static void put_data(struct ms_writer *out, uint8_t tag, const char *data, size_t size)
+static size_t join_arguments(size_t size)
 {
-    ms_put_u8(out, tag);
-    ms_put_varint(out, size);
-    ms_put_bytes(out, data, size);
+    size_t used = 0;
+    for (char *const *at = arguments; *at != NULL && used < size; at++) {
+        size_t length = ms_sys_length(*at) + 1;
+        length = length < size - used ? length : size - used;
+        memcpy(text + used, *at, length);
+        used += length;
+    }
+    return used;
 }
 
-static void put_text(struct ms_writer *out, uint8_t tag, const char *text)
+static void put_exe(struct ms_note *note)
 {
-    put_data(out, tag, text, ms_sys_length(text));
-}
-
-static void put_program(struct ms_writer *out)
-{
-    // Not on the stack, which may be a small one: a child describes itself wherever it first
-    // allocates. One thread of a process does it, once.
-    static char text[MS_PATH_MAX];
     ms_proc_exe(text, sizeof text);
-    put_text(out, MS_PROCESS_EXE, text);
-    size_t size = ms_proc_read("/proc/self/cmdline", text, MS_ARGV_MAX);
-    put_data(out, MS_PROCESS_ARGV, text, size);
+    ms_note_text(note, MS_PROCESS_EXE, text, sizeof text);
 }
 
-static void put_machine(struct ms_writer *out)
+// The name by which the program was run is what there is without asking /proc.
+static void put_program(struct ms_note *note)
+{
+    const char *name = (const char *)getauxval(AT_EXECFN);
+    if (name != NULL && name[0] == '/')
+        ms_note_text(note, MS_PROCESS_EXE, name, MS_PATH_MAX);
+    else
+        put_exe(note);
+    if (!ms_conf.argv)
+        return;
+    size_t size = arguments != NULL ? join_arguments(MS_ARGV_MAX)
+                                    : ms_proc_read("/proc/self/cmdline", text, MS_ARGV_MAX);
+    ms_note_bytes(note, MS_PROCESS_ARGV, text, size);
+}
+
+static void put_machine(struct ms_note *note)
 {
     struct utsname names;
     if (uname(&names) != 0)
         return;
-    put_text(out, MS_PROCESS_HOST, names.nodename);
-    put_text(out, MS_PROCESS_KERNEL, names.release);
-    put_text(out, MS_PROCESS_MACHINE, names.machine);
+    ms_note_text(note, MS_PROCESS_HOST, names.nodename, sizeof names.nodename);
+    ms_note_text(note, MS_PROCESS_KERNEL, names.release, sizeof names.release);
+    ms_note_text(note, MS_PROCESS_MACHINE, names.machine, sizeof names.machine);
 }
 
 static uint64_t flags(void)
 {
     return (ms_path.glibc ? MS_PROCESS_GLIBC : 0u) | (ms_path.tcache ? MS_PROCESS_TCACHE : 0u) |
-           (ms_kernel_exact ? MS_PROCESS_EXACT : 0u) | (ms_path.heaps ? MS_PROCESS_HEAPS : 0u);
+           (ms_kernel_exact ? MS_PROCESS_EXACT : 0u) | (ms_path.heaps ? MS_PROCESS_HEAPS : 0u) |
+           (other_malloc ? MS_PROCESS_UNSEEN : 0u) | (ms_conf.follow ? 0u : MS_PROCESS_ALONE) |
+           (noticed_late ? MS_PROCESS_LATE : 0u);
 }
 
-static void put_measurements(struct ms_writer *out)
+void ms_process_describe(struct ms_note *note, enum ms_origin origin, uint32_t parent)
 {
-    put_number(out, MS_PROCESS_FLOOR_TICKS, floor_ticks);
-    put_number(out, MS_PROCESS_RESOLUTION_TICKS, resolution_ticks);
-    put_number(out, MS_PROCESS_TIMING_LOG2, ms_conf.timing_log2);
-    put_number(out, MS_PROCESS_EVENT_TICKS_256, untimed_ticks);
-    put_number(out, MS_PROCESS_TIMED_TICKS_256, timed_ticks);
-    put_number(out, MS_PROCESS_SETUP_TICKS, ms_sys_ticks() - begin);
-    put_number(out, MS_PROCESS_EARLY_CALLS, ms_boot_calls);
-}
-
-void ms_process_describe(struct ms_writer *out, enum ms_origin origin, uint32_t parent)
-{
-    put_number(out, MS_PROCESS_PID, (uint64_t)ms_sys_pid());
-    put_number(out, MS_PROCESS_PPID, (uint64_t)ms_sys_parent_pid());
-    put_number(out, MS_PROCESS_PARENT, parent);
-    put_number(out, MS_PROCESS_ORIGIN, origin);
-    put_number(out, MS_PROCESS_START_TICKS, begin);
-    put_number(out, MS_PROCESS_BIRTH, ms_proc_birth());
-    put_number(out, MS_PROCESS_UID, ms_sys_uid());
-    put_number(out, MS_PROCESS_FLAGS, flags());
-    put_measurements(out);
-    put_program(out);
+    ms_note_number(note, MS_PROCESS_PID, (uint64_t)ms_sys_pid());
+    ms_note_number(note, MS_PROCESS_PPID, (uint64_t)ms_sys_parent_pid());
+    ms_note_number(note, MS_PROCESS_PARENT, parent);
+    ms_note_number(note, MS_PROCESS_ORIGIN, origin);
+    ms_note_number(note, MS_PROCESS_START_TICKS, begin);
+    ms_note_number(note, MS_PROCESS_FLAGS, flags());
+    setup_ns = cpu_ns() - begin_cpu_ns;
+    ms_note_number(note, MS_PROCESS_SETUP_NS, setup_ns);
     if (origin == MS_ORIGIN_FORK)
         return; // the rest is as in its parent
-    put_machine(out);
-    put_number(out, MS_PROCESS_PAGE_SIZE, (uint64_t)sysconf(_SC_PAGESIZE));
-    put_text(out, MS_PROCESS_LIBC, ms_path_libc());
-    put_text(out, MS_PROCESS_ALLOCATOR, ms_path_allocator());
+    ms_note_number(note, MS_PROCESS_UID, ms_sys_uid());
+    if (origin == MS_ORIGIN_EXEC)
+        ms_note_number(note, MS_PROCESS_ANCESTOR, ms_sink_ancestor());
+    put_program(note);
+    put_machine(note);
 }
 
-void ms_process_describe_end(struct ms_writer *out, unsigned how, int status, const char *path)
+void ms_process_describe_recording(struct ms_note *note, uint64_t took_ns)
 {
-    put_number(out, MS_END_HOW, how);
-    if (status != MS_STATUS_UNKNOWN)
-        put_number(out, MS_END_STATUS, (uint64_t)(uint32_t)status);
-    if (path != NULL)
-        put_text(out, MS_END_PATH, path);
+    setup_ns += took_ns;
+    put_exe(note);
+    ms_note_number(note, MS_PROCESS_FLAGS, flags());
+    ms_note_number(note, MS_PROCESS_FLOOR_TICKS, floor_ticks);
+    ms_note_number(note, MS_PROCESS_RESOLUTION_TICKS, resolution_ticks);
+    ms_note_number(note, MS_PROCESS_TIMING_LOG2, ms_conf.timing_log2);
+    ms_note_number(note, MS_PROCESS_EVENT_TICKS_256, ms_sink_header->event_ticks_256);
+    ms_note_number(note, MS_PROCESS_TIMED_TICKS_256, ms_sink_header->timed_ticks_256);
+    ms_note_number(note, MS_PROCESS_SETUP_NS, setup_ns);
+    ms_note_number(note, MS_PROCESS_EARLY_CALLS, ms_boot_calls);
+    ms_note_number(note, MS_PROCESS_PAGE_SIZE, (uint64_t)sysconf(_SC_PAGESIZE));
+    ms_note_text(note, MS_PROCESS_LIBC, ms_path_libc(), MS_PATH_MAX);
+    ms_note_text(note, MS_PROCESS_ALLOCATOR, ms_path_allocator(), MS_PATH_MAX);
 }

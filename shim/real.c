@@ -19,18 +19,18 @@ static bool looking;
 // Weak: other libcs have no such function.
 const char *gnu_get_libc_version(void) __attribute__((weak));
 
-// Whether glibc is 2.43 or later; false for any other libc.
-static bool is_since_243(void)
+// n of glibc 2.n; 0 for any other libc.
+static unsigned glibc_minor(void)
 {
     if (gnu_get_libc_version == NULL)
-        return false;
+        return 0;
     const char *version = gnu_get_libc_version();
     unsigned minor = 0;
     if (version[0] != '2' || version[1] != '.')
-        return false;
+        return 0;
     for (version += 2; *version >= '0' && *version <= '9'; version++)
         minor = minor * 10 + (unsigned)(*version - '0');
-    return minor >= 43;
+    return minor;
 }
 
 static void look_up(void)
@@ -38,7 +38,11 @@ static void look_up(void)
 #define LOOK_UP(result, name, parameters)                                                          \
     ms_real.name = (__typeof__(ms_real.name))(uintptr_t)dlsym(RTLD_NEXT, #name);
     MS_REAL_FUNCTIONS(LOOK_UP)
-    if (is_since_243()) {
+    unsigned minor = glibc_minor();
+    if (minor >= 39) {
+        MS_REAL_SINCE_239(LOOK_UP)
+    }
+    if (minor >= 43) {
         MS_REAL_SINCE_243(LOOK_UP)
     }
 #undef LOOK_UP

@@ -6,18 +6,31 @@
 
 #include <memspy/base.h>
 #include <signal.h>
+#include <pty.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <sys/types.h>
+#include <sys/wait.h>
+#include <wordexp.h>
 
 // X(result, name, parameters). A function that libc lacks is NULL, and its hook says ENOSYS or
 // falls back, as the hook's comment states.
 //
-// Those of MS_REAL_SINCE_243 are looked for only where glibc is known to have them: a look-up that
+// Those of MS_REAL_SINCE_* are looked for only where glibc is known to have them: a look-up that
 // fails allocates its message, and frees it in the program's next call of dlsym, through whatever
 // free is in front of ours.
 #define MS_REAL_SINCE_243(X)                                                                       \
     X(void, free_sized, (void *, size_t))                                                          \
     X(void, free_aligned_sized, (void *, size_t, size_t))
+#define MS_REAL_SINCE_239(X)                                                                       \
+    X(int, pidfd_spawn,                                                                            \
+            (int *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,   \
+                    char *const[], char *const[]))                                                 \
+    X(int, pidfd_spawnp,                                                                           \
+            (int *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,   \
+                    char *const[], char *const[]))                                                 \
+    X(pid_t, pidfd_getpid, (int))
 #define MS_REAL_FUNCTIONS(X)                                                                       \
     X(void *, malloc, (size_t))                                                                    \
     X(void *, calloc, (size_t, size_t))                                                            \
@@ -36,6 +49,23 @@
     X(int, brk, (void *))                                                                          \
     X(void *, sbrk, (intptr_t))                                                                    \
     X(int, madvise, (void *, size_t, int))                                                         \
+    X(pid_t, fork, (void))                                                                         \
+    X(pid_t, _Fork, (void))                                                                        \
+    X(pid_t, vfork, (void))                                                                        \
+    X(int, clone, (int (*)(void *), void *, int, void *, ...))                                     \
+    X(int, daemon, (int, int))                                                                     \
+    X(pid_t, forkpty, (int *, char *, const struct termios *, const struct winsize *))             \
+    X(int, system, (const char *))                                                                 \
+    X(FILE *, popen, (const char *, const char *))                                                 \
+    X(int, pclose, (FILE *))                                                                       \
+    X(int, wordexp, (const char *, wordexp_t *, int))                                              \
+    X(pid_t, wait4, (pid_t, int *, int, struct rusage *))                                          \
+    X(int, waitid, (idtype_t, id_t, siginfo_t *, int))                                             \
+    X(int, __libc_start_main,                                                                      \
+            (int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),         \
+                    void (*)(void), void *))                                                       \
+    X(int, open, (const char *, int, ...))                                                         \
+    X(int, openat, (int, const char *, int, ...))                                                  \
     X(int, execve, (const char *, char *const[], char *const[]))                                   \
     X(int, execvpe, (const char *, char *const[], char *const[]))                                  \
     X(int, execveat, (int, const char *, char *const[], char *const[], int))                       \
@@ -62,6 +92,7 @@ typedef void (*ms_real_handler)(int);
 struct ms_real {
 #define MS_REAL_MEMBER(result, name, parameters) result(*name) parameters;
     MS_REAL_FUNCTIONS(MS_REAL_MEMBER)
+    MS_REAL_SINCE_239(MS_REAL_MEMBER)
     MS_REAL_SINCE_243(MS_REAL_MEMBER)
 #undef MS_REAL_MEMBER
 };

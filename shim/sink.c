@@ -31,7 +31,12 @@ const char *ms_sink_join_value(void)
 
 const char *ms_sink_path(void)
 {
-    return ms_sink_file.join + MS_SESSION_DIGITS + 1;
+    return ms_sink_file.join + MS_JOIN_PATH;
+}
+
+uint32_t ms_sink_ancestor(void)
+{
+    return ms_sink_file.ancestor;
 }
 
 int ms_sink_descriptor(void)
@@ -170,10 +175,8 @@ static uint64_t take_space(uint64_t size, uint64_t align)
 static void fill_block(struct ms_block *block)
 {
     block->magic = MS_BLOCK_MAGIC;
-    block->flags = 0;
     block->header_size = sizeof *block;
     block->reserved = 0;
-    block->reserved2 = 0;
     block->ticks = ms_sys_ticks();
     block->mono_ns = ms_sys_nanoseconds(CLOCK_MONOTONIC);
     block->crc = ms_crc32(block, offsetof(struct ms_block, crc));

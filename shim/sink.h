@@ -19,9 +19,14 @@ bool ms_sink_create(const char *out, bool given, const char *temporary);
 // any more or is another trace.
 bool ms_sink_join(const char *value);
 
-// "SESSION:PATH" for MEMSPY_TRACE of the programs to be started.
+// "SESSION:INDEX:PATH" for MEMSPY_TRACE of the programs to be started. INDEX, eight digits in
+// hexadecimal, is 0 until the caller, who copies the value, fills it in.
 const char *ms_sink_join_value(void);
+#define MS_SINK_INDEX_AT     33 // where in the value
+#define MS_SINK_INDEX_DIGITS 8
 const char *ms_sink_path(void);
+// The index in the value by which the trace was joined; 0 when it was made here.
+uint32_t ms_sink_ancestor(void);
 
 // The next index of a process or thread, from 1.
 uint32_t ms_sink_new_process(void);

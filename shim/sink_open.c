@@ -52,7 +52,7 @@ static bool expand(const char *pattern, char *path, size_t size)
 // result is a descriptor with the path in ms_sink_path(), or -errno.
 static int create_file(const char *directory, const char *path)
 {
-    char *absolute = ms_sink_file.join + MS_SESSION_DIGITS + 1;
+    char *absolute = ms_sink_file.join + MS_JOIN_PATH;
     absolute[0] = '\0';
     if (path[0] != '/') {
         ms_sys_append(absolute, MS_PATH_MAX, directory);
@@ -189,7 +189,7 @@ bool ms_sink_create(const char *out, bool given, const char *temporary)
     }
     fill_header(ms_sink_header);
     hex(ms_sink_file.join, ms_sink_header->session, sizeof ms_sink_header->session);
-    ms_sink_file.join[MS_SESSION_DIGITS] = ':';
+    memcpy(ms_sink_file.join + MS_SESSION_DIGITS, ":00000000:", MS_JOIN_PATH - MS_SESSION_DIGITS);
     __atomic_store_n(&ms_sink_file.descriptor, ms_sink_move_up(fd), __ATOMIC_RELEASE);
     return true;
 }
@@ -206,13 +206,27 @@ static bool is_session(int fd, const char *session)
            h.live_size == MS_LIVE_SIZE && h.incompatible == 0;
 }
 
+// The number that hexadecimal digits say; false when one of them is none.
+static bool read_hex(const char *digits, size_t count, uint32_t *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *known = "0123456789abcdef", *at = strchr(known, digits[i]);
+        if (digits[i] == '\0' || at == NULL)
+            return false;
+        *value = *value << 4 | (uint32_t)(at - known);
+    }
+    return true;
+}
+
 bool ms_sink_join(const char *value)
 {
     size_t length = ms_sys_length(value);
-    if (length < MS_SESSION_DIGITS + 2 || length >= sizeof ms_sink_file.join ||
-            value[MS_SESSION_DIGITS] != ':')
+    if (length <= MS_JOIN_PATH || length >= sizeof ms_sink_file.join ||
+            value[MS_SESSION_DIGITS] != ':' || value[MS_JOIN_PATH - 1] != ':' ||
+            !read_hex(value + MS_SINK_INDEX_AT, MS_SINK_INDEX_DIGITS, &ms_sink_file.ancestor))
         return false;
-    int fd = ms_sys_open(value + MS_SESSION_DIGITS + 1, O_RDWR | O_NOFOLLOW, 0);
+    int fd = ms_sys_open(value + MS_JOIN_PATH, O_RDWR | O_NOFOLLOW, 0);
     if (fd < 0)
         return false;
     if (!is_session(fd, value) || !map_header(fd, false)) {

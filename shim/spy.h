@@ -142,9 +142,7 @@ MS_INLINE void ms_spy_leave(struct ms_call *c)
 // Counts a call that is no event of its own.
 void ms_spy_tally(struct ms_call *c, enum ms_tally what);
 
-// Ends the calling process's recording as far as the calling thread can: its buffer is sealed and
-// given back, the end written. For a failed exec, `how` is MS_END_EXEC_FAILED. Nothing happens in
-// a vfork child, which runs in its parent's memory.
-void ms_spy_end(unsigned how, int status, const char *path);
+// Makes sure that the thread's buffer has some room: in a vfork child it cannot be sealed.
+void ms_spy_make_room(void);
 
 #endif

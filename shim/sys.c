@@ -72,6 +72,11 @@ int ms_sys_open(const char *path, int flags, int mode)
     return (int)CALL4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
 }
 
+int ms_sys_open_at(int directory, const char *path, int flags, int mode)
+{
+    return (int)CALL4(SYS_openat, directory, path, flags | O_CLOEXEC, mode);
+}
+
 int ms_sys_close(int fd)
 {
     return (int)CALL1(SYS_close, fd);
@@ -99,6 +104,38 @@ int ms_sys_dup_above(int fd, int lowest)
 long ms_sys_read(int fd, void *buffer, size_t size)
 {
     return CALL3(SYS_read, fd, buffer, size);
+}
+
+long ms_sys_read_at(int fd, void *buffer, size_t size, uint64_t offset)
+{
+    return CALL4(SYS_pread64, fd, buffer, size, offset);
+}
+
+int ms_sys_file(int directory, const char *path, struct ms_sys_file *file)
+{
+    struct stat st;
+    int saved = errno; // see ms_sys_identity
+    int result = fstatat(directory, path, &st, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+    errno = saved;
+    if (result != 0)
+        return result;
+    file->is_regular = S_ISREG(st.st_mode);
+    // cap_bprm_creds_from_file, Linux security/commoncap.c; mounts without set-uid are not seen.
+    bool to_user = (st.st_mode & S_ISUID) && st.st_uid != ms_sys_uid();
+    bool to_group = (st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
+                    st.st_gid != (gid_t)CALL0(SYS_getgid);
+    file->is_set_id = to_user || to_group;
+    return 0;
+}
+
+bool ms_sys_has_capabilities(int fd)
+{
+    return ms_sys_uid() != 0 && CALL4(SYS_fgetxattr, fd, "security.capability", NULL, 0) > 0;
+}
+
+bool ms_sys_can_read(const char *path)
+{
+    return CALL3(SYS_faccessat, AT_FDCWD, path, R_OK) == 0;
 }
 
 static int transfer(long nr, int fd, uint8_t *buffer, size_t size, uint64_t offset)
@@ -260,6 +297,18 @@ struct ms_sys_signals ms_sys_block_signals(void)
 void ms_sys_restore_signals(struct ms_sys_signals signals)
 {
     CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &signals.mask, NULL, sizeof signals.mask);
+}
+
+void ms_sys_default_action(int signal)
+{
+    // The kernel's own struct sigaction: handler, flags, restorer, mask. All 0 is the default.
+    const uint64_t action[4] = {0};
+    CALL4(SYS_rt_sigaction, signal, action, NULL, sizeof(uint64_t));
+}
+
+void ms_sys_send_again(int signal, const void *info)
+{
+    CALL4(SYS_rt_tgsigqueueinfo, ms_sys_pid(), ms_sys_tid(), signal, info);
 }
 
 size_t ms_sys_length(const char *text)

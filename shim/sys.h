@@ -41,6 +41,7 @@ MS_INLINE uint64_t ms_sys_ticks(void)
 }
 
 int ms_sys_open(const char *path, int flags, int mode);
+int ms_sys_open_at(int directory, const char *path, int flags, int mode);
 int ms_sys_close(int fd);
 int ms_sys_remove(const char *path);
 // Whether a path is a device, a pipe, a socket or a directory; links are not followed.
@@ -52,6 +53,19 @@ long ms_sys_read(int fd, void *buffer, size_t size);
 // ends early is -EIO.
 int ms_sys_pread(int fd, void *buffer, size_t size, uint64_t offset);
 int ms_sys_pwrite(int fd, const void *buffer, size_t size, uint64_t offset);
+// Reads once, at `offset`.
+long ms_sys_read_at(int fd, void *buffer, size_t size, uint64_t offset);
+
+// A file by path, relative to `directory` as for openat(2); an empty path is the descriptor itself.
+struct ms_sys_file {
+    bool is_regular;
+    bool is_set_id; // running it would change the user or the group
+};
+int ms_sys_file(int directory, const char *path, struct ms_sys_file *file);
+// Whether running it gives capabilities (capabilities(7), "File capabilities").
+bool ms_sys_has_capabilities(int fd);
+bool ms_sys_can_read(const char *path);
+
 // Device and inode of an open file.
 int ms_sys_identity(int fd, uint64_t *device, uint64_t *inode);
 // Makes sure that the file has space for [offset, offset + size). -EFBIG when RLIMIT_FSIZE forbids
@@ -85,6 +99,11 @@ struct ms_sys_signals {
 };
 struct ms_sys_signals ms_sys_block_signals(void);
 void ms_sys_restore_signals(struct ms_sys_signals signals);
+
+// Puts a signal's default action back, and sends the calling thread a signal again with what was
+// said of it (a siginfo_t): it is taken once it is not blocked.
+void ms_sys_default_action(int signal);
+void ms_sys_send_again(int signal, const void *info);
 
 // One line on stderr: "memspy: " and the pieces up to NULL. A line that does not fit is cut.
 // Nothing is said where saying it could block, raise a signal, or reach another file than the one

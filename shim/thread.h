@@ -3,10 +3,39 @@
 #ifndef MEMSPY_THREAD_H
 #define MEMSPY_THREAD_H
 
+#include "proc.h"
 #include "tls.h"
 
 #include <memspy/counters.h>
 #include <memspy/format.h>
+
+// What a child that a fork or vfork made did since, until it tries to run a program.
+struct ms_gap {
+    uint64_t begin; // the clock when the fork returned in it; 0: no gap is open
+    uint32_t dups;
+    uint32_t closes;
+    uint32_t opens;
+};
+
+// A call that makes processes, as it stood before the real one.
+struct ms_birth {
+    unsigned kind; // enum ms_spawn_kind
+    uint64_t caller;
+    uint64_t reading; // ticks that reading `memory` took
+    uint64_t start;   // ticks before the real call
+    struct ms_proc_memory memory;
+};
+
+// A vfork under way: its child runs in this thread's place, on this thread's stack. The child may
+// itself vfork, and so on.
+#define MS_VFORKS 8
+struct ms_vfork {
+    void *return_address; // of vfork's caller: the child overwrites where it stood on the stack
+    int32_t pid;          // of the caller
+    uint8_t state;        // of the thread then
+    struct ms_birth birth;
+    struct ms_gap gap; // the child's
+};
 
 // What every process must have of its own: wiped to zero in the child of a fork, whoever made it
 // (MADV_WIPEONFORK), so that a child notices by itself that it is new.
@@ -15,6 +44,7 @@ struct ms_wiped {
     uint32_t busy; // atomic: a thread is at work in ms_spy_attach
     uint32_t late; // atomic: a thread records what comes after its last destructor
     int32_t pid;   // of this process, to tell a vfork child from it
+    struct ms_gap gap;
 };
 #define MS_WORD_NONE 0u          // not started, or a child that has not noticed yet
 #define MS_WORD_OFF  0xffffffffu // recording is off for good
@@ -35,6 +65,8 @@ struct ms_thread {
     struct ms_live *live;
     struct ms_live *stale; // the parent's, inherited by fork: mapped, never written
     uint32_t rounds;       // of thread-exit destructors that have run
+    uint32_t vfork_depth;  // of vforks under way
+    struct ms_vfork vforks[MS_VFORKS];
     struct ms_counters counters;
 };
 
@@ -42,6 +74,14 @@ struct ms_thread {
 MS_INLINE bool ms_thread_attached(const struct ms_tls *t)
 {
     return t->owner + 1 == __atomic_load_n(&ms_wiped.word, __ATOMIC_RELAXED);
+}
+
+// The gap that the calling process is in, in a vfork child that of the thread it stands in for.
+MS_INLINE struct ms_gap *ms_thread_gap(const struct ms_tls *t)
+{
+    if (ms_thread_attached(t) && t->thread->vfork_depth != 0)
+        return &t->thread->vforks[t->thread->vfork_depth - 1].gap;
+    return &ms_wiped.gap;
 }
 
 #endif

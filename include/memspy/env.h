@@ -11,8 +11,13 @@
 // One predicted thread-cache hit in this many is timed: a power of two from 1 to 32768. By default
 // 16, and 64 once a thread has recorded some 16 000 events.
 #define MS_ENV_TIMING "MEMSPY_TIMING"
-// Set by the shim for the programs that this one starts: "SESSION:PATH", the trace to join, where
-// SESSION is the session id of the trace's header in hexadecimal.
+// "0": programs that this one starts are not followed.
+#define MS_ENV_FOLLOW "MEMSPY_FOLLOW"
+// "0": arguments of programs are not recorded.
+#define MS_ENV_ARGV "MEMSPY_ARGV"
+// Set by the shim for the programs that this one starts: "SESSION:INDEX:PATH", the trace to join,
+// where SESSION is the session id of the trace's header and INDEX the index of this process, both
+// in hexadecimal.
 #define MS_ENV_TRACE "MEMSPY_TRACE"
 
 #define MS_OUT_DEFAULT "memspy.%e.%p.mspy"

@@ -57,8 +57,10 @@ struct ms_file_header {
     uint8_t pad2[56];
     uint64_t free_live; // atomic: free list of live blocks: generation << 32 | block number
     uint8_t pad3[56];
-    uint64_t lost_events;  // atomic: events that no buffer could take
-    uint64_t lost_threads; // atomic: threads that found no space for a buffer
+    uint64_t lost_events;     // atomic: events that no buffer could take
+    uint64_t lost_threads;    // atomic: threads that found no space for a buffer
+    uint64_t event_ticks_256; // measured once in the tree: see MS_PROCESS_EVENT_TICKS_256
+    uint64_t timed_ticks_256;
 };
 
 enum ms_block_type {
@@ -67,27 +69,33 @@ enum ms_block_type {
     MS_BLOCK_LIVE = 3,    // a buffer in use, or free
     MS_BLOCK_END = 4,     // a process ended by its own doing: properties
     MS_BLOCK_MODULES = 5, // executable mappings of a process
+    MS_BLOCK_SPAWN = 6,   // a call that made, replaced or awaited a process: spawn.h
+};
+
+// Flags of a block.
+enum ms_block_flag {
+    MS_BLOCK_RAW = 1, // the payload is not compressed, payload_crc is its checksum
 };
 
 // Before every block. Blocks begin at multiples of MS_BLOCK_ALIGN. The payload, stored_size bytes,
-// follows at once; it is one zstd frame with content size and checksum (but a live block's, which
-// is raw and has no raw_size).
+// follows at once; it is one zstd frame with content size and checksum, or, with MS_BLOCK_RAW, raw
+// (a live block's is always raw, without that flag, and has no raw_size).
 struct ms_block {
     uint32_t magic;
     uint8_t type;         // enum ms_block_type
-    uint8_t flags;        // 0
+    uint8_t flags;        // enum ms_block_flag
     uint16_t header_size; // sizeof(struct ms_block)
     uint32_t process;     // index, 0 in a live block
     uint32_t thread;      // index, 0 where no thread is meant
     uint64_t sequence;    // events: number of the buffer in its thread, from 1; else 0
     uint32_t stored_size;
     uint32_t raw_size;
-    uint32_t events;    // number of events; else 0
-    uint32_t reserved;  // 0
-    uint64_t ticks;     // the clock when the block was written
-    uint64_t mono_ns;   // CLOCK_MONOTONIC at the same moment
-    uint32_t reserved2; // 0
-    uint32_t crc;       // CRC-32 of all bytes before
+    uint32_t events;      // number of events; else 0
+    uint32_t reserved;    // 0
+    uint64_t ticks;       // the clock when the block was written
+    uint64_t mono_ns;     // CLOCK_MONOTONIC at the same moment
+    uint32_t payload_crc; // MS_BLOCK_RAW: CRC-32 of the payload; else 0
+    uint32_t crc;         // CRC-32 of all bytes before
 };
 
 // A live block: its block header never changes; what follows does. Slots run from the end of this
@@ -113,7 +121,7 @@ enum ms_process_property {
     MS_PROCESS_PARENT = 3,      // index of the process that forked this one; 0 or absent: none
     MS_PROCESS_ORIGIN = 4,      // enum ms_origin
     MS_PROCESS_START_TICKS = 5, // the clock when the shim began to work in this process
-    MS_PROCESS_BIRTH = 6,       // field 22 of /proc/PID/stat: unchanged by exec
+                                // 6 is not used
     MS_PROCESS_EXE = 7,
     MS_PROCESS_ARGV = 8, // each argument with its terminating 0, cut at MS_ARGV_MAX bytes
     MS_PROCESS_HOST = 9,
@@ -125,12 +133,13 @@ enum ms_process_property {
     MS_PROCESS_TIMING_LOG2 = 15,     // one predicted cache hit in 2^n is timed, at first
     MS_PROCESS_EVENT_TICKS_256 = 16, // ticks that recording 256 untimed events took
     MS_PROCESS_TIMED_TICKS_256 = 17, // ticks that recording 256 timed events took
-    MS_PROCESS_SETUP_TICKS = 18,     // ticks from the shim's first instruction to this block
+    MS_PROCESS_SETUP_NS = 18,        // CPU time that the shim's start took, in nanoseconds
     MS_PROCESS_EARLY_CALLS = 19,     // calls before recording could begin: forwarded only
     MS_PROCESS_UID = 20,
     MS_PROCESS_MACHINE = 21, // "x86_64"
     MS_PROCESS_PAGE_SIZE = 22,
     MS_PROCESS_RESOLUTION_TICKS = 23, // the spread of the timer's floor (90th less 10th percentile)
+    MS_PROCESS_ANCESTOR = 24,         // exec: index of the process from whose environment it joined
 };
 #define MS_ARGV_MAX 4096
 
@@ -145,21 +154,23 @@ enum ms_process_flag {
     MS_PROCESS_TCACHE = 2,  // the thread cache was found: tcache and arena are told apart
     MS_PROCESS_EXACT = 4,   // exact mode is on
     MS_PROCESS_HEAPS = 8,   // thread arenas are recognised
-    MS_PROCESS_UNSEEN = 16, // malloc is answered by another object before the shim's: by ALLOCATOR
+    MS_PROCESS_UNSEEN = 16, // the program has a malloc of its own, found before the shim's
+    MS_PROCESS_ALONE = 32,  // the programs that it starts are not to be followed
+    MS_PROCESS_LATE = 64, // a child that no hook announced: START is when it noticed, not its birth
 };
 
 enum ms_end_property {
-    MS_END_HOW = 1, // enum ms_end
-    MS_END_STATUS = 2,
-    MS_END_PATH = 3, // exec: the program
+    MS_END_HOW = 1,    // enum ms_end
+    MS_END_STATUS = 2, // exit status, or the signal's number
+    MS_END_PID = 3,    // of a vfork child, whose end this is; absent: the process' own
 };
 
 enum ms_end {
-    MS_END_EXIT = 1,        // exit or return from main
-    MS_END_EXIT_NOW = 2,    // _exit, _Exit
-    MS_END_EXEC = 3,        // replaced itself, unless a later block says that this failed
-    MS_END_EXEC_FAILED = 4, // the exec announced before did not happen: the process goes on
-    MS_END_QUICK_EXIT = 5,
+    MS_END_EXIT = 1,       // exit or return from main
+    MS_END_EXIT_NOW = 2,   // _exit, _Exit
+    MS_END_QUICK_EXIT = 3, // quick_exit
+    MS_END_SIGNAL = 4,     // a signal's default action was about to end it
+    MS_END_DAEMON = 5,     // the parent's end inside daemon(3), unless a later spawn says it failed
 };
 
 // Modules: the number of mappings, then for each: start (as distance from the end of the one

@@ -91,6 +91,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run_command(ms_cmd_check, "check", NULL, path);
     run_command(ms_cmd_dump, "dump", NULL, path);
     run_command(ms_cmd_dump, "dump", "--raw", path);
+    run_command(ms_cmd_tree, "tree", NULL, path);
+    run_command(ms_cmd_tree, "tree", "--json", path);
+    run_command(ms_cmd_forks, "forks", "--by=process", path);
+    run_command(ms_cmd_forks, "forks", "--by=exe", path);
+    run_command(ms_cmd_forks, "forks", "--json", path);
     close(fd);
     return 0;
 }

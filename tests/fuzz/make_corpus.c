@@ -193,6 +193,58 @@ static void save_finds(void)
     save("slots", "halves", halves, sizeof halves - MS_SLOT_BYTES);
 }
 
+#define PROPERTIES(...) ((const struct build_property[]){__VA_ARGS__, {0, 0, NULL}})
+
+// A family: fork and exec, failed attempts, vfork, posix_spawn to a program that is not traced,
+// shells, waits; a pid used again, a process that is its own parent.
+static void save_family(void)
+{
+    struct build b;
+    build_begin(&b, MS_HEADER_SIZE, LIVE_SIZE);
+    const uint64_t at = b.ticks;
+    build_process(&b, 1, 0);
+    build_spawn(&b, 1, MS_SPAWN_MAIN, PROPERTIES({MS_SPAWN_P_START, at + 10, NULL}));
+    build_spawn(&b, 1, MS_SPAWN_FORK,
+            PROPERTIES({MS_SPAWN_P_CHILD, 200, NULL}, {MS_SPAWN_P_START, at + 20, NULL},
+                    {MS_SPAWN_P_COST, 30, NULL}, {MS_SPAWN_P_CALLER, 0x401100, NULL},
+                    {MS_SPAWN_P_RSS, 9000, NULL}, {MS_SPAWN_P_PTE, 60, NULL},
+                    {MS_SPAWN_P_VSZ, 90000, NULL}, {MS_SPAWN_P_THREADS, 1, NULL}));
+    build_image(&b, (struct build_image){2, 1, 0, 200, 4001, at + 40, 0, NULL});
+    build_spawn(&b, 2, MS_SPAWN_EXECVP,
+            PROPERTIES({MS_SPAWN_P_START, at + 50, NULL}, {MS_SPAWN_P_ERRNO, 2, NULL},
+                    {MS_SPAWN_P_PATH, 0, "/a/x"}, {MS_SPAWN_P_GAP_BEGIN, at + 45, NULL}));
+    build_spawn(&b, 2, MS_SPAWN_EXECVP,
+            PROPERTIES({MS_SPAWN_P_START, at + 60, NULL}, {MS_SPAWN_P_ENTRY, at + 50, NULL},
+                    {MS_SPAWN_P_PATH, 0, "/b/x"}, {MS_SPAWN_P_ARGV, 0, "x"}));
+    build_image(&b, (struct build_image){3, 0, 2, 200, 4001, at + 70, MS_PROCESS_UNSEEN, NULL});
+    build_spawn(&b, 1, MS_SPAWN_EXECVE,
+            PROPERTIES({MS_SPAWN_P_PID, 201, NULL}, {MS_SPAWN_P_START, at + 90, NULL}));
+    build_image(&b, (struct build_image){4, 0, 1, 201, 4001, at + 95, 0, NULL});
+    build_spawn(&b, 1, MS_SPAWN_VFORK,
+            PROPERTIES({MS_SPAWN_P_CHILD, 201, NULL}, {MS_SPAWN_P_START, at + 80, NULL}));
+    build_spawn(&b, 1, MS_SPAWN_POSIX_SPAWN,
+            PROPERTIES({MS_SPAWN_P_CHILD, 202, NULL}, {MS_SPAWN_P_START, at + 100, NULL},
+                    {MS_SPAWN_P_TARGET, MS_TARGET_STATIC, NULL}, {MS_SPAWN_P_PATH, 0, "/s"}));
+    build_spawn(&b, 1, MS_SPAWN_POPEN,
+            PROPERTIES({MS_SPAWN_P_START, at + 110, NULL}, {MS_SPAWN_P_STREAM, 0x1000, NULL},
+                    {MS_SPAWN_P_ARGV, 0, "cat"}));
+    build_spawn(&b, 1, MS_SPAWN_PCLOSE,
+            PROPERTIES({MS_SPAWN_P_START, at + 120, NULL}, {MS_SPAWN_P_STREAM, 0x1000, NULL},
+                    {MS_SPAWN_P_STATUS, 256, NULL}));
+    build_image(&b, (struct build_image){5, 0, 1, 203, 4001, at + 115, 0, NULL});
+    build_spawn(&b, 1, MS_SPAWN_WAIT4,
+            PROPERTIES({MS_SPAWN_P_CHILD, 200, NULL}, {MS_SPAWN_P_START, at + 130, NULL},
+                    {MS_SPAWN_P_STATUS, 9, NULL}, {MS_SPAWN_P_MAXRSS, 3000, NULL}));
+    build_spawn(&b, 1, MS_SPAWN_FORK,
+            PROPERTIES({MS_SPAWN_P_CHILD, 200, NULL}, {MS_SPAWN_P_START, at + 140, NULL}));
+    build_image(&b, (struct build_image){6, 6, 0, 204, 204, at + 150, MS_PROCESS_LATE, NULL});
+    build_ending(&b, 1, MS_END_EXIT_NOW, 127, 205);
+    build_ending(&b, 1, MS_END_EXIT, 0, 0);
+    build_end(&b);
+    save("reader", "family", b.bytes, b.size);
+    free(b.bytes);
+}
+
 static void put_block(struct build *b, uint8_t type, const char *raw, size_t size)
 {
     build_put(b, &(struct build_block){.type = type, .process = 1}, (const uint8_t *)raw, size);
@@ -213,6 +265,8 @@ static void save_strange(void)
     PUT(&b, MS_BLOCK_PROCESS, "\1\1\7\2\1\x80");
     PUT(&b, MS_BLOCK_END, "\1\5\x81\x80\x80\x80\x10\2\1\3");
     PUT(&b, MS_BLOCK_END, "\1\1\3\3\11/");
+    PUT(&b, MS_BLOCK_SPAWN, "\1\1\1\4\2\x80\1\x63\1\x80");
+    PUT(&b, MS_BLOCK_SPAWN, "\1\1\26\21\11/");
     PUT(&b, MS_BLOCK_MODULES, "\2\x10\x10\0\1b\xe8\xff\xff\xff\xff\xff\xff\xff\xff\1\4\0\1a");
     PUT(&b, MS_BLOCK_MODULES, "\1\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\0\0");
     usual(events, LIVE_FITS, 8, b.ticks);
@@ -250,5 +304,6 @@ int main(int argc, char **argv)
     save_trace();
     save_killed();
     save_strange();
+    save_family();
     return 0;
 }

@@ -19,7 +19,7 @@ struct piece {
     struct ms_block block;
     uint8_t *content; // decompressed if it is a frame
     size_t size;
-    bool is_frame;
+    bool is_frame;   // neither live nor stored as it is
     bool keep_sizes; // as they are in `block`, right or wrong
 };
 
@@ -51,7 +51,8 @@ static size_t piece_read(struct piece *piece, const uint8_t *data, size_t left)
     MUST(piece->content != NULL);
     piece->keep_sizes = false;
     raw = ZSTD_decompress(piece->content, CONTENT, stored, size);
-    piece->is_frame = block->type != MS_BLOCK_LIVE && !ZSTD_isError(raw);
+    piece->is_frame =
+            block->type != MS_BLOCK_LIVE && !(block->flags & MS_BLOCK_RAW) && !ZSTD_isError(raw);
     piece->size = piece->is_frame ? raw : size < CONTENT ? size : CONTENT;
     if (!piece->is_frame && size)
         memcpy(piece->content, stored, piece->size);
@@ -86,7 +87,7 @@ static void header_change(struct file *file)
 static void piece_change(struct piece *piece, uint32_t *random)
 {
     const size_t from = offsetof(struct ms_block, process);
-    const size_t size = offsetof(struct ms_block, crc) - from;
+    const size_t size = offsetof(struct ms_block, payload_crc) - from;
     switch (next_random(random) % 8) {
     case 0:
         LLVMFuzzerMutate((uint8_t *)&piece->block + from, size, size);
@@ -96,7 +97,7 @@ static void piece_change(struct piece *piece, uint32_t *random)
         piece->keep_sizes = true;
         break;
     case 2:
-        piece->block.type = (uint8_t)(next_random(random) % 7);
+        piece->block.type = (uint8_t)(next_random(random) % 8);
         break;
     default:
         piece->size = LLVMFuzzerMutate(piece->content, piece->size,
@@ -163,7 +164,8 @@ static size_t piece_write(struct piece *piece, uint8_t *to, size_t room)
         return 0;
     if (!piece->keep_sizes) {
         block->stored_size = (uint32_t)size;
-        block->raw_size = piece->is_frame ? (uint32_t)piece->size : 0;
+        block->raw_size = piece->block.type == MS_BLOCK_LIVE ? 0 : (uint32_t)piece->size;
+        block->payload_crc = block->flags & MS_BLOCK_RAW ? ms_crc32(stored, size) : 0;
     }
     block->crc = ms_crc32(block, offsetof(struct ms_block, crc));
     memset(to, 0, whole);

@@ -14,7 +14,7 @@ trap 'rm -rf "$out"' EXIT
 compiled=0
 # zstd.h is the same on every machine, and the cross compiler has none of its own.
 cp /usr/include/zstd.h "$out"
-for source in "${@:-shim/*.c}"; do
+for source in "${@:-shim/*.c shim/*_aarch64.S}"; do
     # shellcheck disable=SC2086  # the default is a pattern
     for file in $source; do
         case $file in *_x86_64.c) continue ;; esac

@@ -8,7 +8,7 @@ export LC_ALL=C
 
 cd "${1:-$(dirname "$0")/../..}"
 flags=(-std=gnu11 -D_GNU_SOURCE -fsyntax-only -Wall -Wextra -Wno-unused-function -Werror
-    -Iinclude -Ishim -Ianalyzer)
+    -Iinclude)
 
 # One header a line; as many compilers at once as there are processors.
 compile() { # HEADER
@@ -26,7 +26,7 @@ compile() { # HEADER
     fi
     for compiler in "$gcc" "${clang[*]}"; do
         # shellcheck disable=SC2086  # a command and its options
-        if ! echo "#include \"$header\"" | $compiler "${flags[@]}" -I. -x c -; then
+        if ! echo "#include \"$header\"" | $compiler "${flags[@]}" -I. "-I${header%/*}" -x c -; then
             echo "headers_alone: $header does not compile alone with ${compiler%% *}"
             status=1
         fi

@@ -15,7 +15,8 @@ import zlib
 import zstandard
 
 MASK = 2**64 - 1
-PROCESS, EVENTS, LIVE, END, MODULES = 1, 2, 3, 4, 5  # types of blocks, section 4
+PROCESS, EVENTS, LIVE, END, MODULES, SPAWN = 1, 2, 3, 4, 5, 6  # types of blocks, section 4
+RAW = 1  # flag of a block
 TIMED, FAILED, SHRANK, EXT, FREED = 8, 16, 32, 64, 128  # attr, 5.3
 KINDS = {  # 5.2
     1: "malloc ptr size usable caller", 2: "calloc ptr size usable caller",
@@ -262,34 +263,79 @@ def text(value):
 
 
 def properties(payload, numbers_of):
-    """Number, text and bytes of each tag, section 2: which of them is meant the tag says."""
-    data, found, values = Bytes(payload), {}, {}
+    """The values of the tags that are there, section 2; which are numbers the tag says."""
+    data, found = Bytes(payload), {}
     while not data.end():
         tag = data.u8()
-        found[tag] = data.take(data.varint())
-        if tag in numbers_of:
-            values[tag] = Bytes(found[tag]).varint()
-    return (lambda tag: values.get(tag, 0),
-            lambda tag: text(found.get(tag, b"").split(b"\0")[0]), lambda tag: found.get(tag, b""))
+        value = data.take(data.varint())
+        found[tag] = Bytes(value).varint() if tag in numbers_of else value
+    return found
 
 
-def process_line(payload, header):  # 8.3
-    number, string, data = properties(payload, {*range(1, 7), *range(13, 21), 22, 23})
-    origin = {1: "initial", 2: "fork", 3: "exec"}.get(number(4), "unknown")
-    arguments = text(data(8)).split("\0")  # the last may be cut, and so without its 0
-    return {"record": "process", "process": header["process"], "pid": number(1),
-            "ppid": number(2), "parent": number(3), "origin": origin, "exe": string(7) or None,
-            "argv": arguments if arguments[-1] else arguments[:-1], "libc": string(11) or None,
-            "allocator": string(12) or None, "flags": number(13), "floor_ticks": number(14),
-            "start_ticks": number(5)}
+def string(value):
+    return text(value.split(b"\0")[0])
+
+
+def strings(value):
+    values = text(value).split("\0")  # the last may be cut, and so without its 0
+    return values if values[-1] else values[:-1]
+
+
+def process_line(payload, header):  # 8.3: what this block tells
+    found = properties(payload, {*range(1, 6), *range(13, 21), 22, 23, 24})
+    line = {"record": "process", "process": header["process"]}
+    for tag, key in (1, "pid"), (2, "ppid"), (3, "parent"), (24, "ancestor"):
+        if tag in found:
+            line[key] = found[tag]
+    if 4 in found:
+        line["origin"] = {1: "initial", 2: "fork", 3: "exec"}.get(found[4], "unknown")
+    for tag, key in (7, "exe"), (11, "libc"), (12, "allocator"):
+        if string(found.get(tag, b"")):
+            line[key] = string(found[tag])
+    if 8 in found:
+        line["argv"] = strings(found[8])
+    for tag, key in (13, "flags"), (14, "floor_ticks"), (5, "start_ticks"):
+        if tag in found:
+            line[key] = found[tag]
+    return line
 
 
 def end_line(payload, header):  # 8.4
-    number, string, _ = properties(payload, {1, 2})
-    hows = {1: "exit", 2: "_exit", 3: "exec", 4: "exec_failed", 5: "quick_exit"}
-    line = {"process": header["process"], "record": "end", "how": hows.get(number(1), "unknown"),
-            "status": number(2)}
-    return dict(line, path=string(3)) if string(3) else line
+    found = properties(payload, {1, 2, 3})
+    hows = {1: "exit", 2: "_exit", 3: "quick_exit", 4: "signal", 5: "daemon"}
+    line = {"process": header["process"], "record": "end", "how": hows.get(found.get(1), "unknown")}
+    if 2 in found:
+        line["status"] = found[2]
+    if found.get(3):
+        line["pid"] = found[3]
+    return line
+
+
+SPAWN_KINDS = {  # 8.6
+    1: "fork", 2: "_Fork", 3: "vfork", 4: "clone", 5: "daemon", 6: "forkpty", 7: "posix_spawn",
+    8: "posix_spawnp", 9: "pidfd_spawn", 10: "pidfd_spawnp", 11: "system", 12: "popen",
+    13: "wordexp", 20: "execve", 21: "execv", 22: "execvp", 23: "execvpe", 24: "execl",
+    25: "execlp", 26: "execle", 27: "execveat", 28: "fexecve", 40: "wait", 41: "waitpid",
+    42: "wait3", 43: "wait4", 44: "waitid", 45: "pclose", 60: "main"}
+SPAWN_KEYS = ("- kind pid tid child start cost errno caller rss_kb rss_anon_kb rss_file_kb "
+              "rss_shmem_kb pte_kb vsz_kb threads reading path argv entry target status utime_us "
+              "stime_us maxrss_kb stream gap_begin gap_dups gap_closes gap_opens").split()
+
+
+def spawn_line(payload, header):  # 8.6
+    found = properties(payload, {*range(1, 30)} - {17, 18})
+    line = {"process": header["process"], "record": "spawn",
+            "kind": SPAWN_KINDS.get(found.get(1), "unknown")}
+    if found.get(2):
+        line["pid"] = found[2]
+    for tag in sorted(set(found) & {*range(3, 30)}):
+        value = found[tag]
+        if tag == 17:
+            value = string(value[:1024]) or None
+        elif tag == 18:
+            value = strings(value[:512])
+        line[SPAWN_KEYS[tag]] = hex(value) if tag == 8 else value
+    return line
 
 
 def modules_line(payload, header):  # 8.5
@@ -344,6 +390,11 @@ def blocks(data, at, complain):
 
 def payload_of(data, header):
     stored = data[header["at"] + header["header_size"]:header["end"]]
+    if header["flags"] & RAW:
+        crc, = struct.unpack_from("<I", data, header["at"] + 56)
+        if header["raw_size"] != len(stored) or crc != zlib.crc32(stored):
+            raise Malformed("raw payload")
+        return stored
     try:
         frame = zstandard.get_frame_parameters(stored)
         if frame.content_size != header["raw_size"] or frame.content_size > 4 << 20:
@@ -389,7 +440,7 @@ def read(data, complain):
                 whole.setdefault(key(header), header["at"])
             except Malformed:
                 pass  # said below
-    lines = {PROCESS: process_line, END: end_line, MODULES: modules_line}
+    lines = {PROCESS: process_line, END: end_line, MODULES: modules_line, SPAWN: spawn_line}
     for header in found:
         owner = key(header)
         kept = whole.get(owner, header["at"]) == header["at"]

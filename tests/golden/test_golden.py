@@ -106,7 +106,7 @@ def check_as_expected(trace):
 
 
 def events_of(found):
-    return [line for line in found if "kind" in line]
+    return [line for line in found if "record" not in line]
 
 
 def test_v1(name):
@@ -238,23 +238,25 @@ def test_weight(_):
     agree_on(example(part), example_events())
 
 
-def block(kind, payload):
-    """A block of process 1 that is no EVENTS block."""
-    stored = zstandard.ZstdCompressor(write_checksum=True).compress(payload)
-    header = struct.pack("<4sBBHIIQIIIIQQI", b"MSBk", kind, 0, 64, 1, 0, 0, len(stored),
-                         len(payload), 0, 0, 1001000, 1001000, 0)
+def block(kind, payload, raw, wrong=0):
+    """A block of process 1 that is no EVENTS block. `wrong` is added to a raw one's checksum."""
+    stored, crc = payload, (zlib.crc32(payload) + wrong) % 2**32
+    if not raw:
+        stored, crc = zstandard.ZstdCompressor(write_checksum=True).compress(payload), 0
+    header = struct.pack("<4sBBHIIQIIIIQQI", b"MSBk", kind, int(raw), 64, 1, 0, 0, len(stored),
+                         len(payload), 0, 0, 1001000, 1001000, crc)
     return (with_crc(header) + stored).ljust(64 + (len(stored) + 63) // 64 * 64, b"\0")
 
 
-def number_of_lines(kind, payload):
+def number_of_lines(made):
     trace = os.path.join(PLACE, "records.mspy")
     with open(trace, "wb") as file:
-        file.write(example_parts()["header"].ljust(4096, b"\0") + block(kind, payload))
+        file.write(example_parts()["header"].ljust(4096, b"\0") + made)
     return len(agree(trace))
 
 
 def test_records(_):
-    """2, 8.3 to 8.5: what is strange is read, what is malformed is not."""
+    """2, 4, 8.3 to 8.6: what is strange is read, what is malformed is not."""
     end = 2**64 - 1
     for kind, payload, wanted in (
             (1, b"", 1), (1, b"\1\1\7", 1), (1, b"\0\2ab\1\1\7", 1), (1, b"\1\3\7\0\0", 1),
@@ -268,10 +270,17 @@ def test_records(_):
             (5, b"\2\x10\x10\0\1b" + varint(end - 0x17) + b"\4\0\1a", 1),
             (5, b"\2\x10\x10\0\1b", 0), (5, b"\1\x10\x10\0\2b", 0),
             (5, b"\1\x10" + varint(end) + b"\0\0", 0), (5, b"\1" + varint(end) + b"\1\0\0", 0),
-            (5, b"\1" + varint(end) + b"\0\0\0", 1), (9, b"", 0)):
-        found = number_of_lines(kind, payload)
-        if found != wanted:
-            raise Wrong(f"{found} lines of a block of type {kind} with {payload!r}")
+            (5, b"\1" + varint(end) + b"\0\0\0", 1),
+            (6, b"\1\1\1", 1), (6, b"", 1), (6, b"\1\1\x63\x63\1\x80", 1), (6, b"\1\1\1\4\0", 0),
+            (6, b"\1\1\x16\x11\4/a\0b\x12\5a\0\0b\0\7\1\2\x02\1\7\x08\2\xff\1", 1),
+            (6, b"\1\1\x16\x11" + varint(2000) + b"p" * 2000 + b"\x12" + varint(900) + b"a\0" * 450,
+             1), (6, b"\1\1\1\5\1\x80", 0), (6, b"\x11\x80", 0), (9, b"", 0)):
+        for raw in (False, True):
+            found = number_of_lines(block(kind, payload, raw))
+            if found != wanted:
+                raise Wrong(f"{found} lines of a block of type {kind} with {payload!r}, raw: {raw}")
+        if number_of_lines(block(kind, payload, True, wrong=1)):
+            raise Wrong(f"lines of a block of type {kind} with a wrong checksum")
 
 
 def varint(value):
@@ -370,7 +379,7 @@ def test_fresh(name):
         raise Wrong(f"{command[0]} ended with {done.returncode}")
     found = agree(trace)
     count = len(events_of(found))
-    started = sum(line.get("record") == "process" for line in found)
+    started = len({line["process"] for line in found if line.get("record") == "process"})
     if count < fewest or started < processes:
         raise Wrong(f"only {count} events of {started} processes")
     status, checked = check(trace)

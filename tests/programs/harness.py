@@ -216,7 +216,11 @@ class Trace:
         self.path = path
         self.records = list(dump_in_order(path))
         self.events = [r for r in self.records if r["record"] == "event"]
-        self.processes = [r for r in self.records if r["record"] == "process"]
+        images = {}  # a process tells of itself in two records
+        for r in self.records:
+            if r["record"] == "process":
+                images.setdefault(r["process"], {}).update(r)
+        self.processes = list(images.values())
         expect(self.events, f"{path}: no events")
 
     def own(self, **wanted):

@@ -17,6 +17,7 @@ int main(int argc, char **argv)
         need(open(argv[2], O_RDWR | O_CREAT | O_TRUNC, 0600) == 2, "open");
         need(write(2, "mine\n", 5) == 5, "write");
     }
+    free(malloc(1)); // from here on the thread has a buffer
     need(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
     for (int i = 0; i < 2000000; i++) {
         random = random * 1664525U + 1013904223U;

@@ -8,6 +8,8 @@
 #include <memspy/columns.h>
 #include <memspy/counters.h>
 #include <memspy/format.h>
+#include <memspy/spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <zstd.h>
 
@@ -144,6 +146,20 @@ static inline size_t build_put(
     return (size_t)(at - b->bytes);
 }
 
+// Appends a block that is not compressed; returns its offset in the file.
+static inline size_t build_put_raw(
+        struct build *b, const struct build_block *k, const uint8_t *raw, size_t size)
+{
+    struct ms_block block = build_block_header(b, k, size, size);
+    block.flags = MS_BLOCK_RAW;
+    block.payload_crc = ms_crc32(raw, size);
+    block.crc = ms_crc32(&block, offsetof(struct ms_block, crc));
+    uint8_t *at = build_take(b, sizeof block + size, MS_BLOCK_ALIGN);
+    memcpy(at, &block, sizeof block);
+    memcpy(at + sizeof block, raw, size);
+    return (size_t)(at - b->bytes);
+}
+
 // How many events from `at` on repeat those `period` before them.
 static inline uint32_t build_repeated(
         const struct ms_event *events, size_t at, size_t count, unsigned period)
@@ -271,7 +287,6 @@ static inline size_t build_process(struct build *b, uint32_t process, uint32_t p
     build_number(&w, MS_PROCESS_PARENT, parent);
     build_number(&w, MS_PROCESS_ORIGIN, parent ? MS_ORIGIN_FORK : MS_ORIGIN_INITIAL);
     build_number(&w, MS_PROCESS_START_TICKS, b->ticks);
-    build_number(&w, MS_PROCESS_BIRTH, 77);
     build_text(&w, MS_PROCESS_EXE, "/usr/bin/example", 16);
     build_text(&w, MS_PROCESS_ARGV, "example\0--flag", 15);
     build_text(&w, MS_PROCESS_HOST, "host", 4);
@@ -289,6 +304,66 @@ static inline size_t build_process(struct build *b, uint32_t process, uint32_t p
     return build_put(b, &k, raw, (size_t)(w.at - raw));
 }
 
+// The facts of a PROCESS block that tell where a process comes from; those that are 0 are left out.
+struct build_image {
+    uint32_t index;
+    uint32_t parent;
+    uint32_t ancestor;
+    uint64_t pid;
+    uint64_t ppid;
+    uint64_t start;
+    uint64_t flags;
+    const char *command; // it is sh -c COMMAND
+};
+
+// Appends a short PROCESS block: origin fork with a parent, exec with an ancestor, else initial.
+static inline size_t build_image(struct build *b, struct build_image image)
+{
+    uint8_t raw[128];
+    struct ms_writer w = {raw, raw + sizeof raw, false};
+    const uint64_t origin = image.parent     ? MS_ORIGIN_FORK
+                            : image.ancestor ? MS_ORIGIN_EXEC
+                                             : MS_ORIGIN_INITIAL;
+    const uint64_t numbers[][2] = {{MS_PROCESS_PID, image.pid}, {MS_PROCESS_PPID, image.ppid},
+            {MS_PROCESS_PARENT, image.parent}, {MS_PROCESS_ORIGIN, origin},
+            {MS_PROCESS_START_TICKS, image.start}, {MS_PROCESS_FLAGS, image.flags},
+            {MS_PROCESS_ANCESTOR, image.ancestor}};
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i][1])
+            build_number(&w, (uint8_t)numbers[i][0], numbers[i][1]);
+    if (image.command) {
+        char argv[64];
+        int size = snprintf(argv, sizeof argv, "sh%c-c%c%s", 0, 0, image.command);
+        build_text(&w, MS_PROCESS_ARGV, argv, (size_t)size + 1);
+    }
+    return build_put_raw(b, &(struct build_block){.type = MS_BLOCK_PROCESS, .process = image.index},
+            raw, (size_t)(w.at - raw));
+}
+
+// A property of a SPAWN block: a number, or a text if there is one.
+struct build_property {
+    uint8_t tag;
+    uint64_t number;
+    const char *text;
+};
+
+// Appends a SPAWN block of `process`; properties end with a tag of 0.
+static inline size_t build_spawn(
+        struct build *b, uint32_t process, uint64_t kind, const struct build_property *properties)
+{
+    uint8_t raw[2048];
+    struct ms_writer w = {raw, raw + sizeof raw, false};
+    build_number(&w, MS_SPAWN_P_KIND, kind);
+    for (const struct build_property *p = properties; p->tag; p++) {
+        if (p->text)
+            build_text(&w, p->tag, p->text, strlen(p->text) + 1);
+        else
+            build_number(&w, p->tag, p->number);
+    }
+    return build_put_raw(b, &(struct build_block){.type = MS_BLOCK_SPAWN, .process = process}, raw,
+            (size_t)(w.at - raw));
+}
+
 static inline size_t build_modules(struct build *b, uint32_t process)
 {
     uint8_t raw[256];
@@ -304,6 +379,20 @@ static inline size_t build_modules(struct build *b, uint32_t process)
     }
     struct build_block k = {.type = MS_BLOCK_MODULES, .process = process};
     return build_put(b, &k, raw, (size_t)(w.at - raw));
+}
+
+// Appends an END block; `pid` is that of a vfork child, 0: the process' own end.
+static inline size_t build_ending(
+        struct build *b, uint32_t process, uint64_t how, uint64_t status, uint64_t pid)
+{
+    uint8_t raw[64];
+    struct ms_writer w = {raw, raw + sizeof raw, false};
+    build_number(&w, MS_END_HOW, how);
+    build_number(&w, MS_END_STATUS, status);
+    if (pid)
+        build_number(&w, MS_END_PID, pid);
+    return build_put_raw(b, &(struct build_block){.type = MS_BLOCK_END, .process = process}, raw,
+            (size_t)(w.at - raw));
 }
 
 static inline size_t build_end_block(struct build *b, uint32_t process, uint32_t thread)

@@ -111,6 +111,19 @@ static void values(void **state)
     assert_null(ms_conf_value(NULL, "A"));
 }
 
+static void switches(void **state)
+{
+    (void)state;
+    assert_true(ms_conf_init(NULL));
+    assert_true(ms_conf.follow && ms_conf.argv);
+    assert_true(ms_conf_init(ENVIRONMENT("MEMSPY_FOLLOW=0", "MEMSPY_ARGV=1")));
+    assert_true(!ms_conf.follow && ms_conf.argv);
+    assert_true(ms_conf_init(ENVIRONMENT("MEMSPY_FOLLOW=", "MEMSPY_ARGV=0")));
+    assert_true(ms_conf.follow && !ms_conf.argv);
+    assert_true(ms_conf_init(ENVIRONMENT("MEMSPY_FOLLOW=no")));
+    assert_true(ms_conf.follow); // said on stderr
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +134,7 @@ int main(void)
             cmocka_unit_test(kernel),
             cmocka_unit_test(tunables),
             cmocka_unit_test(values),
+            cmocka_unit_test(switches),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

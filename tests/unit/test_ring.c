@@ -2,12 +2,16 @@
 // The shim's encoder of full buffers: what comes out of a sealed block is what stood in the slots,
 // and the counters are those of adding the events one by one. The slots hold what programs make:
 // tight loops, churn, events of two slots, and holes.
+#define _GNU_SOURCE
 #include "build.h"
 #include "check.h"
 #include "events.h"
 
 #include <pack.h>
 #include <ring.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define BASE  UINT64_C(1000000)
 #define FLOOR 20
@@ -309,11 +313,30 @@ static void workspaces(void **state)
     assert_ptr_not_equal(first, second);
     ms_pack_give(first);
     assert_ptr_equal(ms_pack_take(), first);
-    ms_pack_after_fork(); // the parent's threads, which held both, are not there
-    assert_ptr_equal(ms_pack_take(), first);
-    assert_ptr_equal(ms_pack_take(), second);
     ms_pack_give(first);
     ms_pack_give(second);
+}
+
+// A child's workspace is not its parent's: that is not there at all, and would end it if touched.
+static void workspaces_of_a_child(void **state)
+{
+    (void)state;
+    int status = -1;
+    struct ms_pack *pack = ms_pack_take();
+    memset(ms_pack_raw(pack), 1, MS_PACK_RAW);
+    pid_t child = fork();
+    if (child == 0) {
+        unsigned char seen;
+        bool inherited = mincore(pack, 1, &seen) == 0;
+        ms_pack_after_fork();
+        struct ms_pack *own = ms_pack_take();
+        bool is_new = own != NULL && ms_pack_raw(own)[0] == 0;
+        _exit(inherited ? 1 : is_new ? 0 : 2);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    ms_pack_give(pack);
 }
 
 int main(void)
@@ -325,6 +348,7 @@ int main(void)
             cmocka_unit_test(a_loop_interrupted),
             cmocka_unit_test(taking),
             cmocka_unit_test(workspaces),
+            cmocka_unit_test(workspaces_of_a_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,8 @@ static void begin(void **state)
         assert_memory_equal(join + 2 * i, digits, 2);
     }
     assert_int_equal(join[32], ':');
-    assert_string_equal(join + 33, ms_sink_path());
+    assert_memory_equal(join + MS_SINK_INDEX_AT, "00000000:", 9);
+    assert_string_equal(join + MS_SINK_INDEX_AT + 9, ms_sink_path());
 }
 
 static void joining(void **state)
@@ -103,7 +104,12 @@ static void joining(void **state)
     makes("joined", "joined");
     snprintf(join, sizeof join, "%s", ms_sink_join_value());
     assert_int_equal(ms_sink_new_process(), 1);
+    memcpy(join + MS_SINK_INDEX_AT, "00a0001f", MS_SINK_INDEX_DIGITS);
     assert_true(ms_sink_join(join));
+    assert_int_equal(ms_sink_ancestor(), 0xa0001f);
+    join[MS_SINK_INDEX_AT] = 'x';
+    assert_false(ms_sink_join(join)); // not a number
+    join[MS_SINK_INDEX_AT] = '0';
     assert_int_equal(ms_sink_new_process(), 2); // the same header
     join[0] = join[0] == '0' ? '1' : '0';
     assert_false(ms_sink_join(join)); // another session

@@ -20,7 +20,6 @@ struct found {
     uint64_t damage_size;
     uint64_t missing;
     uint64_t rows; // calls that the counters tell of
-    uint32_t how;
     uint64_t status;
     uint64_t pid;
     bool known;
@@ -55,9 +54,8 @@ static inline struct found go_through(struct build *b)
     assert_non_null(process);
     found.known = process->known;
     found.pid = process->number[MS_PROCESS_PID];
-    found.how = process->how;
-    found.status = process->status;
-    found.end = ms_process_end(process);
+    found.status = process->ending.status;
+    found.end = ms_fate_name(process->ending.fate);
     found.mappings = process->modules ? process->modules->count : 0;
     ms_replay_free(replay);
     free(replay);

@@ -18,7 +18,7 @@ place=/tmp/memspy-golden
 mkdir "$place"
 trap 'rm -r "$place"' EXIT
 cp "$build/libmemspy.so" "$place"
-for program in basic threads family killed loops wide; do
+for program in basic threads family spawns killed loops wide; do
     gcc -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fno-builtin -fno-optimize-sibling-calls \
         -o "$place/$program" "$here/$program.c" -pthread
 done
@@ -61,6 +61,7 @@ record basic 0 ./basic
 record exact 0 MEMSPY_KERNEL=exact ./basic
 record threads 0 ./threads
 record family 0 ./family
+record spawns 0 PATH=/nowhere:/tmp/memspy-golden:/bin ./spawns
 record killed 137 ./killed 60
 record sealed 137 ./killed 2500
 record loops 0 ./loops

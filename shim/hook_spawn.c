@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// The calls inside which libc makes a child and starts a program in it: posix_spawn and its
+// relatives, system, popen, wordexp. libc does that by clones of its own that no hook sees, so that
+// each is one event. Context: any thread.
+#define _GNU_SOURCE
+#include "env_copy.h"
+#include "program.h"
+#include "real.h"
+#include "lineage.h"
+#include "life.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
+        const posix_spawnattr_t *, char *const[], char *const[]);
+
+struct spawn {
+    enum ms_spawn_kind kind;
+    const void *caller;
+    spawn_function *real;
+    bool by_path; // the name is a path, not to be searched for
+    bool by_pidfd;
+};
+
+static pid_t child_of(const struct spawn *how, int made)
+{
+    if (!how->by_pidfd)
+        return made;
+    int saved = errno;
+    pid_t child = ms_real.pidfd_getpid == NULL ? 0 : ms_real.pidfd_getpid(made);
+    errno = saved;
+    return child > 0 ? child : 0;
+}
+
+// `made` is where the child's pid, or a descriptor of it, goes; it may be NULL for a pid.
+static int spawn_by(const struct spawn *how, int *made, const char *name,
+        const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+        char *const arguments[], char *const environment[])
+{
+    struct ms_env_copy copy;
+    struct ms_birth birth;
+    struct ms_spawn_result result = {.path = name, .arguments = arguments, .has_cost = true};
+    int own = 0;
+    if (how->real == NULL)
+        return ENOSYS;
+    // The child may change its directory first: then a relative path means another file.
+    bool is_known = how->by_path && (name[0] == '/' || actions == NULL);
+    if (ms_life_here() && is_known)
+        result.target = ms_program_look(AT_FDCWD, name);
+    MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(result.target));
+    bool on = ms_spawn_before(&birth, how->kind, how->caller);
+    if (made == NULL)
+        made = &own;
+    result.error = how->real(made, name, actions, attributes, arguments, copy.environment);
+    if (on) {
+        result.cost = ms_spawn_cost(&birth);
+        result.child = result.error == 0 ? child_of(how, *made) : 0;
+        ms_spawn_after(&birth, &result);
+    }
+    ms_env_give_back(&copy);
+    return result.error;
+}
+
+MS_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+{
+    ms_real_init();
+    const struct spawn how = {
+            MS_SPAWN_POSIX_SPAWN, __builtin_return_address(0), ms_real.posix_spawn, true, false};
+    return spawn_by(&how, pid, path, actions, attributes, arguments, environment);
+}
+
+MS_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+{
+    ms_real_init();
+    const struct spawn how = {MS_SPAWN_POSIX_SPAWNP, __builtin_return_address(0),
+            ms_real.posix_spawnp, strchr(file, '/') != NULL, false};
+    return spawn_by(&how, pid, file, actions, attributes, arguments, environment);
+}
+
+// glibc 2.39; before that nobody can have been told of them.
+int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]);
+int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]);
+
+MS_EXPORT int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+{
+    ms_real_init();
+    const struct spawn how = {
+            MS_SPAWN_PIDFD_SPAWN, __builtin_return_address(0), ms_real.pidfd_spawn, true, true};
+    return spawn_by(&how, pidfd, path, actions, attributes, arguments, environment);
+}
+
+MS_EXPORT int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+{
+    ms_real_init();
+    const struct spawn how = {MS_SPAWN_PIDFD_SPAWNP, __builtin_return_address(0),
+            ms_real.pidfd_spawnp, strchr(file, '/') != NULL, true};
+    return spawn_by(&how, pidfd, file, actions, attributes, arguments, environment);
+}
+
+// --- with a shell -------------------------------------------------------------------------------
+
+MS_EXPORT int system(const char *command)
+{
+    struct ms_birth birth;
+    if (!ms_real_init())
+        return -1;
+    if (command == NULL || !ms_spawn_before(&birth, MS_SPAWN_SYSTEM, __builtin_return_address(0)))
+        return ms_real.system(command);
+    char **lent = ms_env_lend();
+    birth.start = ms_sys_ticks();
+    int status = ms_real.system(command);
+    int saved = errno;
+    struct ms_spawn_result result = {.cost = ms_spawn_cost(&birth),
+            .has_cost = true,
+            .has_status = status != -1,
+            .status = status,
+            .error = status == -1 ? saved : 0,
+            .command = command};
+    ms_env_take_back(lent);
+    ms_spawn_after(&birth, &result);
+    errno = saved;
+    return status;
+}
+
+MS_EXPORT FILE *popen(const char *command, const char *mode)
+{
+    struct ms_birth birth;
+    if (!ms_real_init())
+        return NULL;
+    if (!ms_spawn_before(&birth, MS_SPAWN_POPEN, __builtin_return_address(0)))
+        return ms_real.popen(command, mode);
+    char **lent = ms_env_lend();
+    birth.start = ms_sys_ticks();
+    FILE *stream = ms_real.popen(command, mode);
+    int saved = errno;
+    struct ms_spawn_result result = {.cost = ms_spawn_cost(&birth),
+            .has_cost = true,
+            .error = stream == NULL ? saved : 0,
+            .command = command,
+            .stream = stream};
+    ms_env_take_back(lent);
+    ms_spawn_after(&birth, &result);
+    errno = saved;
+    return stream;
+}
+
+// Only a command substitution makes a process.
+MS_EXPORT int wordexp(const char *restrict words, wordexp_t *restrict result, int flags)
+{
+    struct ms_birth birth;
+    if (!ms_real_init())
+        return WRDE_NOSPACE;
+    bool may_fork =
+            !(flags & WRDE_NOCMD) && (strchr(words, '`') != NULL || strstr(words, "$(") != NULL);
+    if (!may_fork || !ms_spawn_before(&birth, MS_SPAWN_WORDEXP, __builtin_return_address(0)))
+        return ms_real.wordexp(words, result, flags);
+    char **lent = ms_env_lend();
+    birth.start = ms_sys_ticks();
+    int failed = ms_real.wordexp(words, result, flags);
+    int saved = errno;
+    struct ms_spawn_result r = {.cost = ms_spawn_cost(&birth), .has_cost = true, .command = words};
+    ms_env_take_back(lent);
+    ms_spawn_after(&birth, &r);
+    errno = saved;
+    return failed;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// vfork. Its child runs on the caller's stack frame and overwrites what is below, so that no C
+// function can stand around it: vfork_<machine>.S does, and calls these before and after. The
+// caller's return address is kept with the thread. Context: any thread; ms_vfork_after runs twice,
+// in the child and, when that has gone, in the parent.
+#include "real.h"
+#include "lineage.h"
+#include "life.h"
+#include "spy.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+// What the assembly needs, returned in two registers.
+struct ms_vfork_plan {
+    pid_t (*real)(void);
+    uintptr_t records; // whether ms_vfork_after is to be called
+};
+
+MS_HIDDEN struct ms_vfork_plan ms_vfork_before(void *return_address);
+MS_HIDDEN void *ms_vfork_after(pid_t child);
+
+struct ms_vfork_plan ms_vfork_before(void *return_address)
+{
+    struct ms_tls *t = &ms_tls;
+    ms_real_init();
+    struct ms_vfork_plan plan = {ms_real.vfork != NULL ? ms_real.vfork : ms_real.fork, 0};
+    if (!ms_life_here())
+        return plan;
+    if (!ms_life_is_guest())
+        ms_spy_make_room();
+    if (!ms_thread_attached(t) || t->thread->vfork_depth == MS_VFORKS)
+        return plan;
+    struct ms_vfork *frame = &t->thread->vforks[t->thread->vfork_depth];
+    frame->return_address = return_address;
+    frame->pid = ms_sys_pid();
+    frame->state = t->place.state;
+    frame->gap = (struct ms_gap){0};
+    plan.records = ms_spawn_before(&frame->birth, MS_SPAWN_VFORK, return_address);
+    t->thread->vfork_depth += plan.records != 0;
+    return plan;
+}
+
+// The frame of the calling process: those above it are of descendants that never came back to it.
+static struct ms_vfork *own_frame(struct ms_thread *thread)
+{
+    int pid = ms_sys_pid();
+    struct ms_vfork *frame;
+    do
+        frame = &thread->vforks[--thread->vfork_depth];
+    while (frame->pid != pid && thread->vfork_depth != 0);
+    return frame;
+}
+
+void *ms_vfork_after(pid_t child)
+{
+    struct ms_tls *t = &ms_tls;
+    if (child == 0) {
+        struct ms_vfork *frame = &t->thread->vforks[t->thread->vfork_depth - 1];
+        frame->gap.begin = ms_sys_ticks();
+        return frame->return_address;
+    }
+    struct ms_vfork *frame = own_frame(t->thread);
+    struct ms_spawn_result result = {
+            .cost = ms_spawn_cost(&frame->birth), .has_cost = true, .child = child};
+    int saved = errno;
+    result.error = child < 0 ? saved : 0;
+    t->place.state = frame->state;
+    ms_spawn_after(&frame->birth, &result);
+    errno = saved;
+    return frame->return_address;
+}

@@ -1,0 +1,1 @@
+memspy forks --by

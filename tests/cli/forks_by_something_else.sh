@@ -1,0 +1,1 @@
+memspy forks --by colour "$GOLDEN/basic.mspy"

@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy forks basic.mspy && memspy forks --by=exe basic.mspy

@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy forks spawns.mspy

@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy forks --json spawns.mspy

@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy report spawns.mspy | sed "/^Allocations by path/,\$d"

@@ -1,0 +1,1 @@
+memspy tree --help

@@ -1,0 +1,1 @@
+echo hello >f && memspy tree f

@@ -1,0 +1,1 @@
+cd "$GOLDEN" && memspy tree spawns.mspy
