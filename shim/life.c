@@ -266,6 +266,23 @@ void ms_life_park(void)
     ms_sys_restore_signals(signals);
 }
 
+void ms_life_learn_code(uint64_t address)
+{
+    struct ms_tls *t = &ms_tls;
+    uint8_t outer = t->place.state;
+    if (outer == MS_SPY || !ms_maps_need_reading_for(address) || ms_life_is_guest())
+        return;
+    struct ms_sys_signals signals = ms_sys_block_signals();
+    t->place.state = MS_SPY;
+    struct ms_pack *pack = ms_pack_take();
+    if (pack != NULL) {
+        ms_seal_modules(pack, self);
+        ms_pack_give(pack);
+    }
+    t->place.state = outer;
+    ms_sys_restore_signals(signals);
+}
+
 static void write_end(unsigned how, int status, int guest)
 {
     _Alignas(struct ms_block) uint8_t memory[128];

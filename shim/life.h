@@ -26,6 +26,9 @@ void ms_life_child(uint64_t counter, uint64_t nanoseconds);
 // Nothing happens in a guest.
 void ms_life_park(void);
 
+// A block names this address of the program's code: makes sure that the trace says what is there.
+void ms_life_learn_code(uint64_t address);
+
 // The process, or the guest, is about to end. `how` is an enum ms_end.
 void ms_life_end(unsigned how, int status);
 

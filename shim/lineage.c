@@ -125,6 +125,7 @@ void ms_spawn_after(const struct ms_birth *birth, const struct ms_spawn_result *
         put_command(&note, r->command);
     put_arguments(&note, r->arguments);
     write_note(&note);
+    ms_life_learn_code(birth->caller);
 }
 
 // --- exec -------------------------------------------------------------------------------------

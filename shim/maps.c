@@ -41,6 +41,11 @@ void ms_maps_after_fork(void)
     __atomic_store_n(&busy, 0, __ATOMIC_RELAXED);
 }
 
+static bool may_read_again(void)
+{
+    return ms_sys_nanoseconds(CLOCK_MONOTONIC) - read_ns > interval_ns;
+}
+
 bool ms_maps_need_reading(const struct ms_encoder *encoder)
 {
     bool needed = false;
@@ -50,8 +55,16 @@ bool ms_maps_need_reading(const struct ms_encoder *encoder)
         uint64_t caller = encoder->entry[encoder->place[i]].caller;
         needed = caller != 0 && !covers(caller);
     }
-    if (needed)
-        needed = ms_sys_nanoseconds(CLOCK_MONOTONIC) - read_ns > interval_ns;
+    needed = needed && may_read_again();
+    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+    return needed;
+}
+
+bool ms_maps_need_reading_for(uint64_t caller)
+{
+    if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0)
+        return false;
+    bool needed = !covers(caller) && may_read_again();
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
     return needed;
 }

@@ -12,6 +12,8 @@
 // while another thread is reading them.
 struct ms_encoder;
 bool ms_maps_need_reading(const struct ms_encoder *encoder);
+// The same for one caller.
+bool ms_maps_need_reading_for(uint64_t caller);
 
 // In the child of a fork: no thread is reading.
 void ms_maps_after_fork(void);
