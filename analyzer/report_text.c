@@ -46,7 +46,8 @@ static void print_own_cost(const struct ms_report_text *out)
     const struct ms_own_cost *own = &report->own;
     char line[384], cells[7][MS_CELL];
     snprintf(line, sizeof line,
-            "%s of CPU time: %s recording, %s packing, %s starting, %s reading /proc (%s of the run "
+            "%s of CPU time: %s recording, %s packing, %s starting, %s reading /proc (%s of the "
+            "run "
             "time), "
             "%s an event%s",
             ms_text_ns(&out->text, cells[0], own->all),

@@ -13,6 +13,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 static pthread_key_t key; // its destructor ends a thread's recording
 static bool key_made;
@@ -50,8 +51,20 @@ static void forget_parent(struct ms_thread *thread)
     struct ms_live *stale = thread->live;
     if (thread->stale != NULL)
         ms_sys_unmap(thread->stale, MS_LIVE_SIZE);
-    memset(thread, 0, sizeof *thread);
+    const size_t ring = sizeof thread->ring_pages; // which are wiped already
+    memset((char *)thread + ring, 0, sizeof *thread - ring);
     thread->stale = stale;
+}
+
+static struct ms_thread *make_memory(void)
+{
+    struct ms_thread *thread = ms_sys_map(sizeof *thread);
+    if (thread != NULL &&
+            ms_sys_advise(&thread->ring, sizeof thread->ring_pages, MADV_WIPEONFORK) != 0) {
+        ms_sys_unmap(thread, sizeof *thread);
+        return NULL;
+    }
+    return thread;
 }
 
 // The thread's own memory, kept across an exec that failed; in the child of a fork the parent's
@@ -60,7 +73,7 @@ static struct ms_thread *own_memory(struct ms_tls *t)
 {
     struct ms_thread *thread = t->thread;
     if (thread == NULL)
-        thread = ms_sys_map(sizeof *thread);
+        thread = make_memory();
     else if (thread->process != this_process())
         forget_parent(thread);
     if (thread != NULL && thread->process == 0) {
@@ -80,12 +93,10 @@ bool ms_attach_thread(struct ms_tls *t)
         ms_seal_stop("no space left for the trace");
         return false;
     }
-    t->slots = (uint64_t *)(t->thread->live + 1);
-    t->used = 0;
-    t->limit = MS_LIVE_SLOTS;
+    uint64_t *slots = (uint64_t *)(t->thread->live + 1);
+    t->thread->ring = (struct ms_ring){slots, slots + MS_LIVE_SLOTS * MS_SLOT_WORDS, slots, slots};
     t->base = base;
     t->timing_log2 = ms_conf.timing_log2;
-    t->countdown = 0;
     t->random = (uint32_t)base * 2654435761u;
     ms_kernel_attach(t);
     if (key_made && t->exited == 0)
@@ -99,6 +110,7 @@ void ms_attach_park(struct ms_tls *t)
     if (t->owner != this_process() || !ms_thread_attached(t) || !ms_seal(t, t->base))
         return;
     t->owner = 0;
+    t->thread->ring = (struct ms_ring){0};
     memcpy(t->thread->counters.tally, t->thread->live->tally, sizeof t->thread->live->tally);
     ms_sink_give_live(t->thread->live);
     t->thread->live = NULL;

@@ -30,13 +30,37 @@ static __attribute__((noinline)) void *malloc_slow(size_t size, uint64_t caller)
     return block;
 }
 
+// What the hot path began without noting it: an untimed call that is over but for its event.
+static struct ms_call call_begun(void)
+{
+    struct ms_call c = {.tls = &ms_tls, .outer = ms_tls.place.state};
+    c.tls->place.state = MS_SPY;
+    return c;
+}
+
 // A call that the hot path began and cannot end.
 static __attribute__((noinline)) void *malloc_finish(
-        struct ms_tls *t, uint8_t outer, size_t size, void *block, uint64_t caller, bool hit)
+        size_t size, void *block, uint64_t caller, bool hit)
 {
-    struct ms_call c = {.tls = t, .outer = outer};
+    struct ms_call c = call_begun();
     struct ms_event e = {.kind = MS_KIND_MALLOC, .size = size, .caller = caller};
     ms_hook_record(&c, &e, block, hit);
+    return block;
+}
+
+// The same of one that was timed. Its path has been told, which may be done but once.
+static __attribute__((noinline)) void *malloc_finish_timed(size_t size, void *block,
+        uint64_t caller, enum ms_alloc_path path, uint64_t start, uint64_t cost)
+{
+    struct ms_call c = call_begun();
+    struct ms_event e = {.kind = MS_KIND_MALLOC, .size = size, .caller = caller};
+    c.timed = true;
+    c.start = start;
+    c.cost = cost;
+    e.ptr = (uint64_t)(uintptr_t)block;
+    e.attr = block != NULL ? (uint8_t)path : MS_ATTR_FAILED;
+    e.usable = block != NULL ? ms_hook_usable(block) : 0;
+    ms_spy_record(&c, &e);
     return block;
 }
 
@@ -44,26 +68,49 @@ static __attribute__((noinline)) void *malloc_finish(
 #define SLOT_WORD0(kind, path, block)                                                              \
     ((uint64_t)(kind) | (uint64_t)(path) << 8 | (uint64_t)(uintptr_t)(block) << 16)
 
+// Word 3 of a slot, and whether the time fits it.
+#define SLOT_WORD3(since, cost)     ((since) | (cost) << 40)
+#define SLOT_TIME_FITS(since, cost) (((since) >> 40 | (cost) >> 24) == 0)
+
+// A call of a thread that may be quick which the thread cache cannot serve.
+static __attribute__((noinline)) void *malloc_past_cache(
+        struct ms_ring *ring, size_t size, uint64_t caller)
+{
+    uint64_t start = ms_sys_ticks();
+    void *block = ms_real.malloc(size);
+    uint64_t cost = ms_sys_ticks() - start;
+    uint64_t since = (start >> ms_spy_tick_shift) - ms_tls.base;
+    if (MS_LIKELY(block != NULL)) {
+        uint64_t slack = ms_path_usable(ms_path_size_word(block)) - size;
+        enum ms_alloc_path path = ms_path_of_alloc(block);
+        if (MS_LIKELY(SLOT_TIME_FITS(since, cost) && (slack >> 16 | size >> 48) == 0) &&
+                !ms_sys_is_wide((uintptr_t)block) &&
+                MS_LIKELY(ms_spy_put(ring, SLOT_WORD0(MS_KIND_MALLOC, path | MS_ATTR_TIMED, block),
+                        size | slack << 48, ms_sys_low48(caller), SLOT_WORD3(since, cost)))) {
+            ring->mark += MS_SLOT_WORDS;
+            return block;
+        }
+        return malloc_finish_timed(size, block, caller, path, start, cost);
+    }
+    return malloc_finish_timed(size, block, caller, 0, start, cost);
+}
+
 MS_EXPORT void *malloc(size_t size)
 {
-    struct ms_tls *t = &ms_tls;
-    if (MS_UNLIKELY(!ms_thread_attached(t)))
+    struct ms_ring *ring = ms_spy_quick(&ms_tls);
+    if (MS_UNLIKELY(ring == NULL))
         return malloc_slow(size, MS_CALLER);
-    void *head = ms_path_head(ms_path_cache(), ms_path_bin(size));
-    if (MS_UNLIKELY(head == NULL || !ms_spy_quick(t)))
-        return malloc_slow(size, MS_CALLER);
-    uint8_t outer = t->place.state;
-    ms_spy_go(t);
+    void *head = ms_path_head(ms_path_known_cache(), ms_path_bin(size));
+    if (MS_UNLIKELY(head == NULL))
+        return malloc_past_cache(ring, size, MS_CALLER);
+    // All blocks of a bin are of one size: no need to look at a word that may not be cached.
+    uint64_t sizes = size | (ms_path_bin_usable(ms_path_bin(size)) - size) << 48;
     void *block = ms_real.malloc(size);
-    ms_spy_back(t);
-    bool hit = block == head;
-    if (MS_LIKELY(hit && !ms_sys_is_wide((uintptr_t)block))) {
-        uint64_t usable = (ms_path_size_word(block) & ~UINT64_C(7)) - 8;
-        if (MS_LIKELY(ms_spy_record_quick(t, SLOT_WORD0(MS_KIND_MALLOC, MS_ALLOC_TCACHE, block),
-                    size | (usable - size) << 48, MS_CALLER)))
-            return block;
-    }
-    return malloc_finish(t, outer, size, block, MS_CALLER, hit);
+    if (MS_LIKELY(block == head) && !ms_sys_is_wide((uintptr_t)block) &&
+            MS_LIKELY(ms_spy_put(ring, SLOT_WORD0(MS_KIND_MALLOC, MS_ALLOC_TCACHE, block), sizes,
+                    ms_sys_low48(MS_CALLER), 0)))
+        return block;
+    return malloc_finish(sizes & MS_LOW48, block, MS_CALLER, block == head);
 }
 
 // Whether calloc was seen to be served by the thread cache (glibc 2.41 on): until then its calls
@@ -119,9 +166,8 @@ MS_INLINE void free_before(struct free_call *f, void *block)
     f->cheap = false;
     if (MS_LIKELY(ms_path.glibc)) {
         f->before.size_word = ms_path_size_word(block);
-        f->bin = ms_path_chunk_bin(f->before.size_word & ~UINT64_C(7));
-        f->cheap = !(f->before.size_word & MS_CHUNK_MMAPPED) &&
-                   ms_path_has_room(ms_path_cache(), f->bin);
+        f->bin = ms_path_chunk_bin(f->before.size_word);
+        f->cheap = ms_path_has_room(ms_path_cache(), f->bin);
         f->e.usable = ms_path_usable(f->before.size_word);
         if (!f->cheap)
             ms_path_before_free(&f->before, block);
@@ -138,6 +184,13 @@ static __attribute__((noinline)) uint8_t judge_free(const struct free_call *f)
     return (uint8_t)(path != MS_FREE_UNKNOWN ? path : ms_kernel_free_path(f->call.tls));
 }
 
+// The thread cache took a block that it was thought to have no room for.
+static void learn_limit(const char *cache, uint64_t bin)
+{
+    if (ms_path.count_step > 0 && ms_path_count(cache, bin) > ms_path.count_limit)
+        ms_path.count_limit = ms_path_count(cache, bin);
+}
+
 MS_INLINE void free_after(struct free_call *f, void *block)
 {
     ms_spy_after(&f->call);
@@ -145,9 +198,8 @@ MS_INLINE void free_after(struct free_call *f, void *block)
     const char *cache = ms_path_cache();
     if (MS_LIKELY(ms_path_head(cache, f->bin) == block)) {
         f->e.attr = MS_FREE_TCACHE;
-        if (MS_UNLIKELY(!f->cheap && ms_path.count_step > 0) &&
-                ms_path_count(cache, f->bin) > ms_path.count_limit)
-            ms_path.count_limit = ms_path_count(cache, f->bin);
+        if (MS_UNLIKELY(!f->cheap))
+            learn_limit(cache, f->bin);
     } else {
         f->e.attr = judge_free(f);
     }
@@ -192,36 +244,73 @@ static __attribute__((noinline)) void free_slow(void *block, uint64_t caller)
 // A call that the hot path began and cannot end; a free that the thread cache was expected to
 // take and did not is not explained.
 static __attribute__((noinline)) void free_finish(
-        struct ms_tls *t, uint8_t outer, void *block, uint64_t usable, uint64_t caller, bool hit)
+        void *block, uint64_t usable, uint64_t caller, bool hit)
 {
-    struct ms_call c = {.tls = t, .outer = outer};
+    struct ms_call c = call_begun();
     struct ms_event e = {.kind = MS_KIND_FREE, .caller = caller, .usable = usable};
     e.ptr = (uint64_t)(uintptr_t)block;
-    e.attr = (uint8_t)(hit ? MS_FREE_TCACHE : ms_kernel_free_path(t));
+    e.attr = (uint8_t)(hit ? MS_FREE_TCACHE : ms_kernel_free_path(c.tls));
     ms_spy_record(&c, &e);
+}
+
+// The same of one that was timed.
+static __attribute__((noinline)) void free_finish_timed(void *block, uint64_t size_word,
+        uint64_t caller, enum ms_free_path path, uint64_t start, uint64_t cost)
+{
+    struct ms_call c = call_begun();
+    struct ms_event e = {.kind = MS_KIND_FREE, .attr = (uint8_t)path, .caller = caller};
+    c.timed = true;
+    c.start = start;
+    c.cost = cost;
+    e.ptr = (uint64_t)(uintptr_t)block;
+    e.usable = ms_path_usable(size_word);
+    ms_spy_record(&c, &e);
+}
+
+// A call of a thread that may be quick for which the thread cache has no room.
+static __attribute__((noinline)) void free_past_cache(
+        struct ms_ring *ring, void *block, uint64_t caller)
+{
+    struct ms_path_free before;
+    if (ms_boot_owns(block))
+        return;
+    ms_path_before_free(&before, block);
+    uint64_t start = ms_sys_ticks();
+    ms_real.free(block);
+    uint64_t cost = ms_sys_ticks() - start;
+    uint64_t bin = ms_path_chunk_bin(before.size_word);
+    const char *cache = ms_path_known_cache();
+    enum ms_free_path path = MS_FREE_TCACHE;
+    if (MS_LIKELY(ms_path_head(cache, bin) != block))
+        path = ms_path_after_free(&before);
+    else
+        learn_limit(cache, bin);
+    uint64_t since = (start >> ms_spy_tick_shift) - ms_tls.base;
+    uint64_t usable = ms_path_usable(before.size_word);
+    if (MS_LIKELY(SLOT_TIME_FITS(since, cost) && usable >> 16 == 0) &&
+            !ms_sys_is_wide((uintptr_t)block) &&
+            MS_LIKELY(ms_spy_put(ring, SLOT_WORD0(MS_KIND_FREE, path | MS_ATTR_TIMED, block),
+                    usable << 48, ms_sys_low48(caller), SLOT_WORD3(since, cost))))
+        ring->mark += MS_SLOT_WORDS;
+    else
+        free_finish_timed(block, before.size_word, caller, path, start, cost);
 }
 
 MS_EXPORT void free(void *block)
 {
-    struct ms_tls *t = &ms_tls;
-    char *cache = ms_path_cache();
-    if (MS_UNLIKELY(!ms_thread_attached(t) || block == NULL || cache == NULL))
+    struct ms_ring *ring = ms_spy_quick(&ms_tls);
+    if (MS_UNLIKELY(block == NULL || ring == NULL))
         return free_slow(block, MS_CALLER);
-    uint64_t word = ms_path_size_word(block);
-    uint64_t bin = ms_path_chunk_bin(word & ~UINT64_C(7));
-    if (MS_UNLIKELY(ms_boot_owns(block) || (word & MS_CHUNK_MMAPPED) ||
-                    ms_sys_is_wide((uintptr_t)block) || !ms_path_has_room(cache, bin) ||
-                    !ms_spy_quick(t)))
-        return free_slow(block, MS_CALLER);
-    uint64_t usable = (word & ~UINT64_C(7)) - 8;
-    uint8_t outer = t->place.state;
-    ms_spy_go(t);
+    // Blocks of the bootstrap pool look like mapped ones, and have no bin.
+    uint64_t bin = ms_path_chunk_bin(ms_path_size_word(block));
+    const char *cache = ms_path_known_cache();
+    if (MS_UNLIKELY(!ms_path_has_room(cache, bin) || ms_sys_is_wide((uintptr_t)block)))
+        return free_past_cache(ring, block, MS_CALLER);
     ms_real.free(block);
-    ms_spy_back(t);
-    bool hit = ms_path_head(cache, bin) == block;
-    if (MS_UNLIKELY(!hit || !ms_spy_record_quick(t, SLOT_WORD0(MS_KIND_FREE, MS_FREE_TCACHE, block),
-                                    usable << 48, MS_CALLER)))
-        free_finish(t, outer, block, usable, MS_CALLER, hit);
+    bool hit = ms_path_bin_head(cache, bin) == block;
+    if (MS_UNLIKELY(!hit || !ms_spy_put(ring, SLOT_WORD0(MS_KIND_FREE, MS_FREE_TCACHE, block),
+                                    ms_path_bin_usable(bin) << 48, ms_sys_low48(MS_CALLER), 0)))
+        free_finish(block, ms_path_bin_usable(bin), MS_CALLER, hit);
 }
 
 static void real_free_sized(void *block, size_t size)

@@ -257,7 +257,7 @@ void ms_life_park(void)
 {
     struct ms_tls *t = &ms_tls;
     uint8_t outer = t->place.state;
-    if (outer == MS_SPY || !ms_thread_attached(t) || ms_life_is_guest())
+    if (!ms_thread_attached(t) || ms_thread_is_storing(t, outer) || ms_life_is_guest())
         return;
     struct ms_sys_signals signals = ms_sys_block_signals();
     t->place.state = MS_SPY;

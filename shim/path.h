@@ -63,10 +63,12 @@ MS_INLINE uint64_t ms_path_usable(uint64_t size_word)
     return (size_word & ~UINT64_C(7)) - (size_word & MS_CHUNK_MMAPPED ? 16 : 8);
 }
 
-// The bin for chunks of `chunk` bytes; MS_BINS or more when there is none.
-MS_INLINE uint64_t ms_path_chunk_bin(uint64_t chunk)
+// The bin for a chunk with that size word; MS_BINS or more when there is none, as for one with a
+// mapping of its own, whose flag the rotation puts on top.
+MS_INLINE uint64_t ms_path_chunk_bin(uint64_t size_word)
 {
-    return (chunk - 32) >> 4;
+    uint64_t above = (size_word & ~UINT64_C(5)) - 32;
+    return above >> 4 | above << 60;
 }
 
 // The bin for a request.
@@ -75,18 +77,32 @@ MS_INLINE uint64_t ms_path_bin(size_t request)
     return request <= 24 ? 0 : (request - 24 + 15) >> 4;
 }
 
-// The calling thread's cache, NULL when it has none yet or it is not known.
+// The calling thread's cache, NULL when it has none yet. ms_path_cache: or when it is not known.
+MS_INLINE char *ms_path_known_cache(void)
+{
+    return *(char **)(ms_sys_thread_pointer() + ms_path.slot);
+}
 MS_INLINE char *ms_path_cache(void)
 {
-    return MS_LIKELY(ms_path.tcache) ? *(char **)(ms_sys_thread_pointer() + ms_path.slot) : NULL;
+    return MS_LIKELY(ms_path.tcache) ? ms_path_known_cache() : NULL;
 }
 
-// The block that a bin would serve next, NULL when it is empty or there is no such bin.
+// Bytes usable in the blocks of a bin, which are all alike.
+MS_INLINE uint64_t ms_path_bin_usable(uint64_t bin)
+{
+    return (bin << 4) + 24;
+}
+
+// The block that a bin would serve next, NULL when it is empty. ms_path_head: or no such bin.
+MS_INLINE void *ms_path_bin_head(const char *cache, uint64_t bin)
+{
+    return *(void *const *)(cache + ms_path.entries + bin * sizeof(void *));
+}
 MS_INLINE void *ms_path_head(const char *cache, uint64_t bin)
 {
     if (cache == NULL || bin >= MS_BINS)
         return NULL;
-    return *(void *const *)(cache + ms_path.entries + bin * sizeof(void *));
+    return ms_path_bin_head(cache, bin);
 }
 
 MS_INLINE uint16_t ms_path_count(const char *cache, uint64_t bin)

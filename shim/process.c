@@ -104,7 +104,8 @@ static void measure_floor(void)
 
 static uint64_t measure_events(uint64_t *slots, bool timed)
 {
-    struct ms_tls t = {.slots = slots, .limit = 256, .base = 0};
+    uint64_t *end = slots + 256 * MS_SLOT_WORDS;
+    struct ms_ring ring = {slots, end, slots, slots};
     struct ms_event e = {.kind = MS_KIND_MALLOC,
             .attr = MS_ALLOC_TCACHE,
             .ptr = 0x1000,
@@ -121,9 +122,7 @@ static uint64_t measure_events(uint64_t *slots, bool timed)
         }
         // The compiler must not see through the loop.
         __asm__ volatile("" : : "r"(&e) : "memory");
-        uint64_t *slot = ms_ring_take(&t, &e);
-        if (slot != NULL)
-            ms_slot_store(slot, &e, 0);
+        ms_ring_put(&ring, &e, 0);
     }
     return ms_sys_ticks() - first;
 }

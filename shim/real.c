@@ -69,6 +69,10 @@ void *ms_real_symbol(const char *name)
     return dlsym(RTLD_DEFAULT, name);
 }
 
+// Makes the word before a block look to free like glibc's of a chunk with its own mapping
+// (MS_CHUNK_MMAPPED), which the thread cache never takes.
+#define MAPPED 2u
+
 _Alignas(64) char ms_boot_pool[MS_BOOT_SIZE];
 static size_t pool_used;
 
@@ -87,13 +91,14 @@ void *ms_boot_alloc(size_t size, size_t align)
     } while (!__atomic_compare_exchange_n(
             &pool_used, &at, at + room, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     char *block = (char *)(uintptr_t)ms_align_up((uintptr_t)ms_boot_pool + at + unit, align);
-    memcpy(block - sizeof size, &size, sizeof size);
+    uint64_t word = (uint64_t)size << 4 | MAPPED;
+    memcpy(block - sizeof word, &word, sizeof word);
     return block;
 }
 
 size_t ms_boot_size(const void *block)
 {
-    size_t size;
-    memcpy(&size, (const char *)block - sizeof size, sizeof size);
-    return size;
+    uint64_t word;
+    memcpy(&word, (const char *)block - sizeof word, sizeof word);
+    return (size_t)(word >> 4);
 }

@@ -59,31 +59,27 @@ static unsigned add_other(const struct target *x, const uint64_t *slot, size_t l
     return taken;
 }
 
-MS_INLINE unsigned add(const struct target *x, const uint64_t *slot, size_t left)
+// Adds the event of a slot if it is of one of the common forms.
+MS_INLINE bool add_common(const struct target *x, const uint64_t *slot)
 {
-    bool odd_weight = (slot[2] >> 48 & 0xf0) != 0;
-    switch (odd_weight ? 0 : (uint16_t)slot[0]) {
-    case QUICK_MALLOC:
+    unsigned head = (uint16_t)slot[0];
+    if (MS_UNLIKELY((slot[2] >> 48 & 0xf0) != 0)) // the weight is odd
+        return false;
+    if (head == QUICK_MALLOC)
         add_as(x, slot, QUICK_MALLOC);
-        return 1;
-    case QUICK_FREE:
+    else if (head == QUICK_FREE)
         add_as(x, slot, QUICK_FREE);
-        return 1;
-    case TIMED_MALLOC:
-        add_as(x, slot, TIMED_MALLOC);
-        return 1;
-    case TIMED_FREE:
-        add_as(x, slot, TIMED_FREE);
-        return 1;
-    case ARENA_MALLOC:
-        add_as(x, slot, ARENA_MALLOC);
-        return 1;
-    case ARENA_FREE:
+    else if (head == ARENA_FREE)
         add_as(x, slot, ARENA_FREE);
-        return 1;
-    default:
-        return add_other(x, slot, left);
-    }
+    else if (head == ARENA_MALLOC)
+        add_as(x, slot, ARENA_MALLOC);
+    else if (head == TIMED_MALLOC)
+        add_as(x, slot, TIMED_MALLOC);
+    else if (head == TIMED_FREE)
+        add_as(x, slot, TIMED_FREE);
+    else
+        return false;
+    return true;
 }
 
 // Whether the slot is one of the two kinds that runs are made of: without time, so that loops
@@ -98,14 +94,13 @@ MS_INLINE bool is_same_slot(const uint64_t *a, const uint64_t *b)
     return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
 }
 
-// How many slots from `at` on repeat the quick slots `period` before them.
-static uint32_t repeated(const uint64_t *slots, uint32_t at, uint32_t count, unsigned period)
+// How many slots from `slot` on repeat the quick slots `period` before them.
+static uint32_t repeated(const uint64_t *slot, const uint64_t *end, unsigned period)
 {
-    uint32_t length = 0;
-    while (at + length < count && is_same_slot(slots + (size_t)(at + length) * MS_SLOT_WORDS,
-                                          slots + (size_t)(at + length - period) * MS_SLOT_WORDS))
-        length++;
-    return length;
+    const uint64_t *at = slot;
+    while (at < end && is_same_slot(at, at - (size_t)period * MS_SLOT_WORDS))
+        at += MS_SLOT_WORDS;
+    return (uint32_t)(at - slot) / MS_SLOT_WORDS;
 }
 
 // Counts a quick slot's event `times` times more.
@@ -116,18 +111,18 @@ static void count_again(struct ms_counters *counters, const uint64_t *slot, uint
     ms_counters_add(counters, &e, 0, times);
 }
 
-// A run that begins at slot `at`, where `quick` slots before it were quick ones. Returns the
-// number of slots it takes; 0 when there is none that is worth it.
+// A run that begins at `slot`, where `quick` slots before it were quick ones. Returns the number of
+// slots it takes; 0 when there is none that is worth it.
 static uint32_t add_run(
-        const struct target *x, const uint64_t *slots, uint32_t at, uint32_t count, uint32_t quick)
+        const struct target *x, const uint64_t *slot, const uint64_t *end, uint32_t quick)
 {
     for (unsigned period = 2; period <= MS_RUN_PERIOD && quick >= period; period += 2) {
-        uint32_t length = repeated(slots, at, count, period);
+        uint32_t length = repeated(slot, end, period);
         if (length < period)
             continue;
         ms_columns_put_run(x->encoder, period, length);
         for (unsigned i = 0; i < period; i++)
-            count_again(x->counters, slots + (size_t)(at - period + i) * MS_SLOT_WORDS,
+            count_again(x->counters, slot - (size_t)(period - i) * MS_SLOT_WORDS,
                     (length - i + period - 1) / period);
         return length;
     }
@@ -144,21 +139,23 @@ uint64_t ms_ring_encode(const uint64_t *slots, uint32_t count, uint64_t base,
         struct ms_encoder *encoder, struct ms_counters *counters, uint64_t floor)
 {
     const struct target x = {encoder, counters, base, floor};
+    const uint64_t *end = slots + (size_t)count * MS_SLOT_WORDS;
     uint64_t holes = 0, holes_behind = 0;
-    uint32_t quick = 0; // quick slots directly before `at`
-    for (uint32_t at = 0; at < count;) {
-        const uint64_t *slot = slots + (size_t)at * MS_SLOT_WORDS;
+    uint32_t quick = 0; // quick slots directly before `slot`
+    for (const uint64_t *slot = slots; slot < end;) {
         uint32_t taken = 0;
         if (MS_UNLIKELY(may_begin_run(slot, quick)))
-            taken = add_run(&x, slots, at, count, quick);
-        if (taken == 0)
-            taken = add(&x, slot, count - at);
+            taken = add_run(&x, slot, end, quick);
+        if (MS_LIKELY(taken == 0))
+            taken = MS_LIKELY(add_common(&x, slot))
+                            ? 1
+                            : add_other(&x, slot, (size_t)(end - slot) / MS_SLOT_WORDS);
         quick = is_quick(slot) ? quick + taken : 0;
         // Empty slots at the end were never taken: an event that needs two found one left. The
         // second slot of an unfinished event is no loss of its own.
         holes += taken != 0 ? holes_behind : 0;
         holes_behind = taken != 0 ? 0 : holes_behind + ((uint8_t)slot[0] != MS_KIND_EXT);
-        at += taken + (taken == 0);
+        slot += (size_t)(taken + (taken == 0)) * MS_SLOT_WORDS;
     }
     return holes;
 }

@@ -12,16 +12,24 @@
 #include <memspy/counters.h>
 #include <memspy/format.h>
 
-// Slots for e, or NULL when the buffer is full or e's start does not fit it.
-MS_INLINE uint64_t *ms_ring_take(struct ms_tls *t, const struct ms_event *e)
+// Stores e, whose start is to be told from `base`. False when the buffer is full or the start does
+// not fit it.
+MS_INLINE bool ms_ring_put(struct ms_ring *r, const struct ms_event *e, uint64_t base)
 {
-    uint32_t count = MS_UNLIKELY(ms_slot_needs_ext(e)) ? 2 : 1;
-    if (MS_UNLIKELY((e->attr & MS_ATTR_TIMED) && (e->start - t->base) >> 40))
-        return NULL;
-    uint32_t at = ms_sys_take(&t->used, count);
-    if (MS_UNLIKELY(at + count > t->limit))
-        return NULL;
-    return t->slots + (size_t)at * MS_SLOT_WORDS;
+    ptrdiff_t words = (MS_UNLIKELY(ms_slot_needs_ext(e)) ? 2 : 1) * MS_SLOT_WORDS;
+    bool timed = (e->attr & MS_ATTR_TIMED) != 0;
+    if (MS_UNLIKELY(timed && (e->start - base) >> 40))
+        return false;
+    uint64_t *slot = ms_sys_take(&r->next, words);
+    if (MS_UNLIKELY(slot + words > r->end)) {
+        ms_sys_take(&r->next, -words);
+        return false;
+    }
+    ms_slot_store(slot, e, base);
+    __atomic_store_n(&r->done, slot + words, __ATOMIC_RELEASE);
+    // What is timed anyway does not bring the mark nearer.
+    r->mark += timed ? words : 0;
+    return true;
 }
 
 // Encodes all whole events of `count` slots and adds them to the counters, their costs less

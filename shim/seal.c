@@ -71,24 +71,27 @@ static bool write_events(
 bool ms_seal(struct ms_tls *t, uint64_t base)
 {
     struct ms_thread *thread = t->thread;
-    uint32_t used = t->used < t->limit ? t->used : t->limit;
+    struct ms_ring *ring = &thread->ring;
+    uint64_t *slots = (uint64_t *)(thread->live + 1);
+    ptrdiff_t words = (ring->next < ring->end ? ring->next : ring->end) - slots;
     struct ms_pack *pack = ms_pack_take();
     if (pack == NULL) {
         ms_seal_stop("no memory");
         return false;
     }
-    bool written = write_events(thread, t->slots, used, pack);
+    bool written = write_events(thread, slots, (uint32_t)(words / MS_SLOT_WORDS), pack);
     ms_pack_give(pack);
     if (!written) {
         ms_seal_stop("no space left for the trace, or it is gone");
         return false;
     }
     // The slots are cleared before the number changes: until then a reader takes the sealed block.
-    memset(t->slots, 0, (size_t)used * MS_SLOT_BYTES);
+    memset(slots, 0, (size_t)words * sizeof *slots);
     thread->live->base = base;
     __atomic_store_n(&thread->live->sequence, ++thread->sequence, __ATOMIC_RELEASE);
     t->base = base;
-    t->used = 0;
+    ring->mark -= ring->next - slots;
+    ring->next = ring->done = slots;
     if (thread->sequence > DENSE_BUFFERS)
         t->timing_log2 = ms_conf.sparse_timing_log2;
     return true;

@@ -21,7 +21,7 @@
 //   tls        the thread-local object                real   the real functions, bootstrap pool
 //   sys        system calls, clock, stderr
 //
-// The life of one malloc: hook_alloc's malloc finds its thread attached (one compare), looks at
+// The life of one malloc: hook_alloc's malloc finds its thread's ring open (one compare), looks at
 // the head of the thread cache's bin, calls the real malloc with or without reading the clock
 // around it, tells the path from what changed, and stores one 32-byte slot into its live block, a
 // shared mapping of the trace: from then on no death of the process can take the event away. When
@@ -85,9 +85,9 @@ void ms_spy_record_slow(struct ms_call *c, const struct ms_event *e)
         t->place.state = MS_REAL;
         if (!ms_spy_attach(t))
             return;
-    } else if (c->outer == MS_SPY) {
-        // A signal handler between another call's taking of a slot and its filling: the buffer
-        // cannot be sealed now.
+    } else if (ms_thread_is_storing(t, c->outer)) {
+        // In a signal handler. Only one event is given up for a handler that never came back.
+        t->thread->ring.done = t->thread->ring.next;
         t->thread->live->tally[MS_TALLY_LOST]++;
         return;
     } else if (t->thread->vfork_depth != 0 && ms_life_is_guest()) {
@@ -97,13 +97,9 @@ void ms_spy_record_slow(struct ms_call *c, const struct ms_event *e)
     }
     struct ms_sys_signals signals = ms_sys_block_signals();
     t->place.state = MS_SPY;
-    uint64_t *slot = ms_ring_take(t, e);
-    if (slot == NULL &&
-            ms_seal(t, e->attr & MS_ATTR_TIMED ? e->start : ms_sys_ticks() >> ms_spy_tick_shift))
-        slot = ms_ring_take(t, e);
-    if (slot != NULL)
-        ms_slot_store(slot, e, t->base);
-    else
+    struct ms_ring *ring = &t->thread->ring;
+    uint64_t base = e->attr & MS_ATTR_TIMED ? e->start : ms_sys_ticks() >> ms_spy_tick_shift;
+    if (!ms_ring_put(ring, e, t->base) && !(ms_seal(t, base) && ms_ring_put(ring, e, t->base)))
         ms_sink_lost(1);
     ms_sys_restore_signals(signals);
 }
@@ -117,7 +113,8 @@ void ms_spy_tally(struct ms_call *c, enum ms_tally what)
 void ms_spy_make_room(void)
 {
     struct ms_tls *t = &ms_tls;
-    if (t->used + MS_LIVE_SLOTS / 8 >= t->limit)
+    const ptrdiff_t room = MS_LIVE_SLOTS / 8 * MS_SLOT_WORDS;
+    if (ms_thread_attached(t) && t->thread->ring.end - t->thread->ring.next < room)
         ms_life_park();
     if (!ms_thread_attached(t))
         ms_spy_attach(t);

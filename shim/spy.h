@@ -48,12 +48,14 @@ MS_INLINE void ms_spy_back(struct ms_tls *t)
     t->place.state = MS_SPY;
 }
 
-// How many predicted cache hits to let pass untimed: evenly drawn from 0 to 2N - 2, so that one in
-// N is timed on average and no rhythm of the program's falls in step with ours.
-MS_INLINE uint32_t ms_spy_draw(struct ms_tls *t)
+// Sets the mark behind the predicted cache hits that are to pass untimed: evenly drawn from 0 to
+// 2N - 2, so that one in N is timed on average and no rhythm of the program's falls in step with
+// ours. Without a known cache the mark stays where it is, and no call is quick.
+MS_INLINE void ms_spy_draw(struct ms_tls *t, struct ms_ring *r)
 {
     t->random = t->random * 1664525u + 1013904223u; // Numerical Recipes, "quick and dirty"
-    return (uint32_t)((uint64_t)t->random * ((2u << t->timing_log2) - 1) >> 32);
+    uint64_t pass = (uint64_t)t->random * ((2u << t->timing_log2) - 1) >> 32;
+    r->mark = r->next + (ms_path.tcache ? pass * MS_SLOT_WORDS : 0);
 }
 
 // Directly before the real call. `cheap` says that it will be a thread-cache hit as far as one
@@ -61,11 +63,12 @@ MS_INLINE uint32_t ms_spy_draw(struct ms_tls *t)
 MS_INLINE void ms_spy_before(struct ms_call *c, bool cheap)
 {
     struct ms_tls *t = c->tls;
-    c->timed = !cheap || t->countdown-- == 0;
+    struct ms_ring *ring = &t->thread->ring;
+    c->timed = !cheap || ring->next >= ring->mark;
     c->weight_log2 = 0;
     c->start = 0;
     if (MS_UNLIKELY(c->timed && cheap)) {
-        t->countdown = ms_spy_draw(t);
+        ms_spy_draw(t, ring);
         c->weight_log2 = (uint8_t)t->timing_log2;
     }
     ms_spy_go(t);
@@ -95,41 +98,38 @@ MS_INLINE void ms_spy_record(struct ms_call *c, struct ms_event *e)
         e->cost = c->cost;
         e->weight_log2 = c->weight_log2;
     }
-    uint64_t *slot = MS_LIKELY(ms_thread_attached(t)) ? ms_ring_take(t, e) : NULL;
-    if (MS_LIKELY(slot != NULL))
-        ms_slot_store(slot, e, t->base);
-    else
+    if (MS_UNLIKELY(!ms_thread_attached(t) || !ms_ring_put(&t->thread->ring, e, t->base)))
         ms_spy_record_slow(c, e);
-    t->place.state = MS_IDLE;
+    t->place.state = c->outer == MS_SPY ? MS_SPY : MS_IDLE;
 }
 
-// The hot path: a call that is predicted to be a thread-cache hit and is not one in 2^n to be
-// timed. ms_spy_quick says whether this is one; then the real call follows between ms_spy_go and
-// ms_spy_back, and ms_spy_record_quick if the prediction was right.
-MS_INLINE bool ms_spy_quick(struct ms_tls *t)
+// The hot path, of calls that are predicted to be thread-cache hits and need no time. The ring when
+// the thread may go it, else NULL: the ring is closed in a thread that is not attached and in a
+// child, and the mark is reached where no cache is known. The place is left as it is.
+MS_INLINE struct ms_ring *ms_spy_quick(const struct ms_tls *t)
 {
-    if (MS_UNLIKELY(t->countdown == 0))
-        return false;
-    t->countdown--;
-    return true;
+    struct ms_thread *thread = t->thread;
+    if (MS_LIKELY(thread != NULL && thread->ring.next < thread->ring.mark))
+        return &thread->ring;
+    return NULL;
 }
 
-// Stores the slot of an untimed event whose fields fit it. False when the long way has to be taken:
-// the buffer is full, or a signal handler forked meanwhile.
-MS_INLINE bool ms_spy_record_quick(
-        struct ms_tls *t, uint64_t word0, uint64_t word1, uint64_t caller)
+// Stores the slot of an untimed event whose fields fit it. False when the long way has to be
+// taken: the buffer is full, or a signal handler forked meanwhile.
+MS_INLINE bool ms_spy_put(
+        struct ms_ring *r, uint64_t word0, uint64_t word1, uint64_t word2, uint64_t word3)
 {
-    if (MS_UNLIKELY(!ms_thread_attached(t)))
+    uint64_t *slot = ms_sys_take(&r->next, MS_SLOT_WORDS);
+    if (MS_UNLIKELY(slot >= r->end)) {
+        ms_sys_take(&r->next, -MS_SLOT_WORDS);
         return false;
-    uint32_t at = ms_sys_take(&t->used, 1);
-    if (MS_UNLIKELY(at >= t->limit))
-        return false;
-    uint64_t *slot = t->slots + (size_t)at * MS_SLOT_WORDS;
+    }
     slot[1] = word1;
-    slot[2] = caller & MS_LOW48;
-    slot[3] = 0;
+    slot[2] = word2;
+    if (word3 != 0) // it is already
+        slot[3] = word3;
     __atomic_store_n(&slot[0], word0, __ATOMIC_RELEASE);
-    t->place.state = MS_IDLE;
+    __atomic_store_n(&r->done, slot + MS_SLOT_WORDS, __ATOMIC_RELEASE);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #ifndef MEMSPY_SYS_AARCH64_H
 #define MEMSPY_SYS_AARCH64_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 // Raw system call: the result or -errno. Does not touch errno. See syscall(2).
@@ -29,11 +30,13 @@ static inline uint64_t ms_sys_counter(void)
     return ticks;
 }
 
-// Adds to a counter of the calling thread so that no signal handler can split it. Returns the
-// value before.
-static inline uint32_t ms_sys_take(uint32_t *counter, uint32_t count)
+// Moves a pointer of the calling thread's by `words` so that no signal handler can split it.
+// Returns the value before.
+static inline uint64_t *ms_sys_take(uint64_t **at, ptrdiff_t words)
 {
-    return __atomic_fetch_add(counter, count, __ATOMIC_RELAXED);
+    typedef uint64_t __attribute__((may_alias)) word;
+    uint64_t bytes = (uint64_t)words * sizeof(uint64_t);
+    return (uint64_t *)__atomic_fetch_add((word *)at, bytes, __ATOMIC_RELAXED);
 }
 
 // Whether an address that an allocator returned has more than 48 bits, as one with a memory tag
@@ -41,6 +44,12 @@ static inline uint32_t ms_sys_take(uint32_t *counter, uint32_t count)
 static inline int ms_sys_is_wide(uintptr_t address)
 {
     return address >> 48 != 0;
+}
+
+// The low 48 bits of a code address, which may carry an authentication code above them.
+static inline uint64_t ms_sys_low48(uint64_t address)
+{
+    return address & ((UINT64_C(1) << 48) - 1);
 }
 
 // The thread pointer, from which thread-local slots of libc are reached.

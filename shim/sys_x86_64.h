@@ -3,6 +3,7 @@
 #ifndef MEMSPY_SYS_X86_64_H
 #define MEMSPY_SYS_X86_64_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 // Raw system call: the result or -errno. Does not touch errno. The kernel's calling convention is
@@ -25,12 +26,13 @@ static inline uint64_t ms_sys_counter(void)
     return __builtin_ia32_rdtsc();
 }
 
-// Adds to a counter of the calling thread in one instruction, which no signal handler can split;
-// no bus lock, since no other thread touches it. Returns the value before.
-static inline uint32_t ms_sys_take(uint32_t *counter, uint32_t count)
+// Moves a pointer of the calling thread's by `words` in one instruction, which no signal handler
+// can split; no bus lock, since no other thread touches it. Returns the value before.
+static inline uint64_t *ms_sys_take(uint64_t **at, ptrdiff_t words)
 {
-    __asm__ volatile("xaddl %0, %1" : "+r"(count), "+m"(*counter) : : "memory", "cc");
-    return count;
+    uint64_t bytes = (uint64_t)words * sizeof(uint64_t);
+    __asm__ volatile("xaddq %0, %1" : "+r"(bytes), "+m"(*at) : : "memory", "cc");
+    return (uint64_t *)bytes;
 }
 
 // Whether an address that an allocator returned has more than 48 bits: not on x86-64, where the
@@ -40,6 +42,12 @@ static inline int ms_sys_is_wide(uintptr_t address)
 {
     (void)address;
     return 0;
+}
+
+// The low 48 bits of a code address: all of them, by the same reason.
+static inline uint64_t ms_sys_low48(uint64_t address)
+{
+    return address;
 }
 
 // The thread pointer, from which thread-local slots of libc are reached.

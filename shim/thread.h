@@ -57,8 +57,13 @@ extern MS_HIDDEN union ms_wiped_page ms_wiped_page;
 #define ms_wiped (ms_wiped_page.wiped)
 
 // What a thread owns besides its thread-local object. Private memory, mapped when the thread
-// records its first event.
+// records its first event. The ring has pages of its own, which are wiped in a child, so that its
+// hot path is closed.
 struct ms_thread {
+    union {
+        struct ms_ring ring;
+        uint8_t ring_pages[sizeof(union ms_wiped_page)];
+    };
     uint32_t process;  // index
     uint32_t index;    // of the thread
     uint64_t sequence; // of the buffer being filled
@@ -74,6 +79,14 @@ struct ms_thread {
 MS_INLINE bool ms_thread_attached(const struct ms_tls *t)
 {
     return t->owner + 1 == __atomic_load_n(&ms_wiped.word, __ATOMIC_RELAXED);
+}
+
+// Whether the thread, now in a signal handler, was interrupted between taking a slot and storing
+// it: its buffer may not be sealed or given back now. `outer`: its state. In the long way that says
+// so as well, but not in the hot path.
+MS_INLINE bool ms_thread_is_storing(const struct ms_tls *t, uint8_t outer)
+{
+    return outer == MS_SPY || (t->thread != NULL && t->thread->ring.done != t->thread->ring.next);
 }
 
 // The gap that the calling process is in, in a vfork child that of the thread it stands in for.

@@ -34,16 +34,21 @@ union ms_place {
     uint64_t word;
 };
 
+// Where a thread is in its buffer: all that its hot path looks at. All pointers are NULL while the
+// thread must not store anything.
+struct ms_ring {
+    uint64_t *next; // the slot to be taken next
+    uint64_t *end;  // behind the last slot
+    uint64_t *mark; // the first call to be timed though it is predicted a cache hit takes this slot
+    uint64_t *done; // behind the slot stored last; elsewhere than next while one is being stored
+};
+
 struct ms_tls {
     union ms_place place;
     uint32_t owner;       // index of the process in which the thread is attached; 0: in none
-    uint32_t countdown;   // predicted cache hits left until one is timed
-    uint32_t random;      // what the next countdown is drawn from
-    uint32_t used;        // slots taken; may pass limit
-    uint32_t limit;       // slots there are
+    uint32_t random;      // what the distance to the next mark is drawn from
     uint16_t exited;      // enum ms_exited
     uint16_t timing_log2; // one predicted cache hit in 2^n is timed
-    uint64_t *slots;      // the buffer: slots of a live block
     uint64_t base;        // what starts are relative to, in time units
     struct ms_thread *thread;
 };

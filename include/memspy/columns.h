@@ -110,9 +110,9 @@ MS_INLINE uint64_t ms_from_unit(uint64_t unit)
 // The bin of a block with that many usable bytes, MS_MODEL_BINS when it has none.
 MS_INLINE unsigned ms_model_bin(uint64_t usable)
 {
-    if (usable < 24 || usable > 1032 || (usable & 15) != 8)
-        return MS_MODEL_BINS;
-    return (unsigned)((usable - 24) >> 4);
+    uint64_t above = usable - 24;
+    uint64_t bin = above >> 4 | above << 60; // what is no multiple of 16 becomes large
+    return bin < MS_MODEL_BINS ? (unsigned)bin : MS_MODEL_BINS;
 }
 
 // The address the model expects an allocation of that size to return; false when it expects none.
@@ -163,17 +163,27 @@ MS_INLINE uint64_t ms_usable_guess(const struct ms_event *e)
 // room for MS_WIDE_EVENT and MS_SIGNATURE_EVENT bytes an event. The hash of signatures is never
 // full, because a buffer has at most MS_ENCODER_EVENTS events.
 #define MS_ENCODER_EVENTS  4096
+#define MS_RECENT          32
 #define MS_SIGNATURE_HASH  8192
 #define MS_WIDE_EVENT      (6 * MS_VARINT_MAX)
 #define MS_SIGNATURE_EVENT (MS_VARINT_MAX + 5)
 
 _Static_assert(MS_SIGNATURE_HASH > MS_ENCODER_EVENTS, "the search for a place must end");
 
+// A signature that was used lately; the search for it is spared.
+struct ms_recent {
+    uint64_t caller;
+    uint64_t word;
+    uint64_t index;
+    uint64_t unused;
+};
+
 struct ms_encoder {
     struct ms_model model;
     uint64_t events;
     uint64_t signatures;
     uint64_t last_caller; // of the last dictionary entry with a caller
+    struct ms_recent recent[MS_RECENT];
     struct ms_writer wide;
     struct ms_writer dictionary;
     uint32_t count[MS_NUMBER_COLUMNS];
@@ -190,6 +200,7 @@ static inline void ms_encoder_reset(struct ms_encoder *x, uint64_t base)
     for (uint64_t i = 0; i < x->signatures; i++)
         x->index[x->place[i]] = 0;
     memset(x->count, 0, sizeof x->count);
+    memset(x->recent, 0xff, sizeof x->recent); // no signature's word
     x->events = 0;
     x->signatures = 0;
     x->last_caller = 0;
@@ -285,7 +296,7 @@ static inline bool ms_signature_get(
 }
 
 // The index of a signature, which is entered into the dictionary when it is new.
-MS_INLINE uint64_t ms_encoder_signature(struct ms_encoder *x, uint64_t caller, uint64_t word)
+static inline uint64_t ms_encoder_look_up(struct ms_encoder *x, uint64_t caller, uint64_t word)
 {
     uint64_t key = caller << 16 ^ word ^ word >> 22;
     unsigned at = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 51);
@@ -298,6 +309,21 @@ MS_INLINE uint64_t ms_encoder_signature(struct ms_encoder *x, uint64_t caller, u
     x->index[at] = (uint16_t)++x->signatures;
     ms_signature_put(x, &x->entry[at]);
     return x->signatures - 1;
+}
+
+// The same by way of the recent ones, each at a place made of its kind, attr and marks. Of these
+// all but the marks are constants to the compiler where it matters (shim/ring.c).
+MS_INLINE uint64_t ms_encoder_signature(
+        struct ms_encoder *x, const struct ms_event *e, uint64_t caller, uint64_t word)
+{
+    unsigned marks = (unsigned)(word >> 16 & 0xff);
+    unsigned at = ((unsigned)e->kind ^ (unsigned)e->attr << 1 ^ marks << 2) % MS_RECENT;
+    struct ms_recent *recent = &x->recent[at];
+    if (MS_LIKELY(recent->caller == caller) && MS_LIKELY(recent->word == word))
+        return recent->index;
+    recent->caller = caller;
+    recent->word = word;
+    return recent->index = ms_encoder_look_up(x, caller, word);
 }
 
 // aux: a mark where it is 0. An old address is written as the distance from the last address, and
@@ -373,8 +399,10 @@ MS_INLINE uint8_t ms_columns_put_usable(
 {
     if (fields & MS_F_SIZE) {
         uint64_t code = ms_zigzag((int64_t)(e->usable - ms_usable_guess(e)));
-        ms_put_number(x, MS_COL_USABLE, code, code == 0);
-        return code == 0 ? MS_MARK_GUESSED : 0;
+        if (MS_LIKELY(code == 0))
+            return MS_MARK_GUESSED;
+        ms_put_number(x, MS_COL_USABLE, code, false);
+        return 0;
     }
     bool common = (e->usable & 15) == 8;
     ms_put_number(x, MS_COL_USABLE, common ? e->usable >> 4 << 1 : e->usable << 1 | 1, false);
@@ -422,8 +450,8 @@ MS_INLINE uint64_t ms_columns_put(struct ms_encoder *x, const struct ms_event *e
     if (e->attr & MS_ATTR_TIMED)
         ms_columns_put_time(x, e);
     uint64_t index = ms_encoder_signature(
-            x, fields & MS_F_CALLER ? e->caller : 0, ms_signature_word(e, fields, marks));
-    ms_put_number(x, MS_COL_SIGNATURE, index + MS_RUNS, false);
+            x, e, fields & MS_F_CALLER ? e->caller : 0, ms_signature_word(e, fields, marks));
+    x->number[MS_COL_SIGNATURE][x->count[MS_COL_SIGNATURE]++] = (uint32_t)index + MS_RUNS;
     x->events++;
     return index;
 }

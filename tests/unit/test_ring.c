@@ -286,22 +286,29 @@ static void taking(void **state)
 {
     (void)state;
     struct guard g;
-    struct ms_tls t = {.slots = slots_make(&g), .limit = 3, .base = BASE};
+    uint64_t *slots = slots_make(&g), *end = slots + 3 * MS_SLOT_WORDS;
+    struct ms_ring ring = {slots, end, slots, slots};
     struct ms_event one = {.kind = MS_KIND_MALLOC}, two = {.kind = MS_KIND_REALLOC, .aux = 1};
-    assert_ptr_equal(ms_ring_take(&t, &one), t.slots);
-    assert_ptr_equal(ms_ring_take(&t, &two), t.slots + MS_SLOT_WORDS);
-    assert_null(ms_ring_take(&t, &one));
-    t.used = 2;
-    assert_null(ms_ring_take(&t, &two));
-    t.used = 0;
+    assert_true(ms_ring_put(&ring, &one, BASE));
+    assert_ptr_equal(ring.done, slots + MS_SLOT_WORDS);
+    assert_true(ms_ring_put(&ring, &two, BASE));
+    assert_false(ms_ring_put(&ring, &one, BASE));
+    assert_ptr_equal(ring.next, end);
+    assert_ptr_equal(ring.done, end);
+    assert_ptr_equal(ring.mark, slots);
+    ring.next = slots + 2 * MS_SLOT_WORDS;
+    assert_false(ms_ring_put(&ring, &two, BASE));
+    assert_ptr_equal(ring.next, slots + 2 * MS_SLOT_WORDS);
+    ring.next = slots;
     one.attr = MS_ATTR_TIMED;
     one.start = BASE + MS_LOW40;
-    assert_non_null(ms_ring_take(&t, &one));
+    assert_true(ms_ring_put(&ring, &one, BASE));
+    assert_ptr_equal(ring.mark, slots + MS_SLOT_WORDS);
     one.start++;
-    assert_null(ms_ring_take(&t, &one));
+    assert_false(ms_ring_put(&ring, &one, BASE));
     one.start = BASE - 1;
-    assert_null(ms_ring_take(&t, &one));
-    assert_int_equal(t.used, 1);
+    assert_false(ms_ring_put(&ring, &one, BASE));
+    assert_ptr_equal(ring.next, slots + MS_SLOT_WORDS);
     guard_free(&g);
 }
 
