@@ -10,6 +10,8 @@
 
 // Calls of shells that are looked at for one image: as many threads may be inside of one at a time.
 #define SHELLS_TRIED 64
+// Calls with one and the same start that are looked at: one per processor could be so.
+#define ALIKE_TRIED 64
 
 static uint64_t pid_of(const struct ms_processes *processes, uint32_t process)
 {
@@ -107,6 +109,7 @@ static void drop_stand_ins(struct ms_births *births)
 void ms_births_collect(struct ms_births *births, const struct ms_processes *processes,
         const struct ms_spawns *spawns)
 {
+    births->spawns = spawns;
     for (size_t i = 0; i < spawns->count; i++)
         collect_call(births, processes, &spawns->list[i]);
     for (size_t i = 0; i < processes->child_end_count; i++) {
@@ -154,6 +157,28 @@ struct ms_birth *ms_birth_find(
     size_t at = child ? up_to(births, process, child, ticks) : 0;
     struct ms_birth *birth = at ? &births->list[at - 1] : NULL;
     return birth && birth->process == process && birth->child == child ? birth : NULL;
+}
+
+// The spawn list is in the order of start.
+struct ms_birth *ms_birth_find_made(
+        const struct ms_births *births, uint32_t process, uint64_t start)
+{
+    const struct ms_spawns *spawns = births->spawns;
+    size_t low = 0, high = spawns->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ms_spawn_start(&spawns->list[middle]) < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i < spawns->count && i < low + ALIKE_TRIED; i++) {
+        const struct ms_spawn *call = &spawns->list[i];
+        if (ms_spawn_start(call) == start && call->process == process &&
+                ms_spawn_class_of(call) == MS_SPAWN_FORKS)
+            return ms_birth_find(births, process, call->number[MS_SPAWN_P_CHILD], start);
+    }
+    return NULL;
 }
 
 // popen returns when its child has hardly begun; the others wait for theirs. wordexp may make many.

@@ -21,12 +21,17 @@ struct ms_births {
     struct ms_birth *list; // by process, child and start
     size_t count;
     size_t capacity;
+    const struct ms_spawns *spawns;
 };
 
 // Collects the births that linked processes and spawns tell of.
 void ms_births_collect(struct ms_births *births, const struct ms_processes *processes,
         const struct ms_spawns *spawns);
 void ms_births_free(struct ms_births *births);
+
+// The birth by the call of class FORKS that this process made at that start.
+struct ms_birth *ms_birth_find_made(
+        const struct ms_births *births, uint32_t process, uint64_t start);
 
 // The latest birth of that child in that process, not after `ticks`; NULL if there is none.
 struct ms_birth *ms_birth_find(

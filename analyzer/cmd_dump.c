@@ -187,6 +187,7 @@ static void dump_process(struct dump *dump, struct ms_cursor in)
     put_process_number(json, &process, "ppid", MS_PROCESS_PPID);
     put_process_number(json, &process, "parent", MS_PROCESS_PARENT);
     put_process_number(json, &process, "ancestor", MS_PROCESS_ANCESTOR);
+    put_process_number(json, &process, "made", MS_PROCESS_MADE);
     if (process.has >> MS_PROCESS_ORIGIN & 1)
         ms_json_put_text(json, "origin", ms_process_origin(&process));
     put_process_text(json, &process, "exe", MS_PROCESS_EXE);

@@ -39,7 +39,9 @@ static void seed_images(struct seeds *seeds, const struct ms_family_build *build
         if (lineage->before)
             continue;
         seed_add(seeds,
-                &(struct seed){.pid = image->number[MS_PROCESS_PID],
+                // The pid that the parent was told is what it waits for.
+                &(struct seed){
+                        .pid = birth && birth->child ? birth->child : image->number[MS_PROCESS_PID],
                         .start = birth && birth->call ? birth->start
                                                       : image->number[MS_PROCESS_START_TICKS],
                         .image = image,

@@ -2,7 +2,7 @@
 // An image knows one other: the one that it was forked from, or the one from whose environment it
 // learned of the trace. What that one, or its vfork children, recorded tells the rest:
 //
-//     fork     PARENT P: P's birth of that pid
+//     fork     PARENT P: P's birth by the call that the image names, else P's birth of that pid
 //     exec     ANCESTOR A of the same pid: A's successor
 //              A's birth of that pid (posix_spawn; vfork, then exec)
 //              A's call of a shell, by parent and time
@@ -155,9 +155,10 @@ static void trace_fork(
         return;
     lineage->maker = parent;
     lineage->is_direct = true;
-    claim(lineage,
-            ms_birth_find(tracer->births, parent->index, image->number[MS_PROCESS_PID], start),
-            image);
+    // A child in a PID namespace of its own has another pid than the one its parent was told.
+    uint64_t made = image->number[MS_PROCESS_MADE], pid = image->number[MS_PROCESS_PID];
+    if (!made || !claim(lineage, ms_birth_find_made(tracer->births, parent->index, made), image))
+        claim(lineage, ms_birth_find(tracer->births, parent->index, pid, start), image);
 }
 
 struct ms_lineage *ms_lineage_trace(const struct ms_processes *processes,

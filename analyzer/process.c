@@ -60,7 +60,7 @@ static bool is_text(unsigned tag)
 
 static bool is_number(unsigned tag)
 {
-    return tag >= MS_PROCESS_PID && tag <= MS_PROCESS_ANCESTOR && tag != NOT_USED && !is_text(tag);
+    return tag >= MS_PROCESS_PID && tag <= MS_PROCESS_MADE && tag != NOT_USED && !is_text(tag);
 }
 
 static bool is_end_number(unsigned tag)
@@ -217,6 +217,7 @@ static bool is_inherited(unsigned tag)
     case MS_PROCESS_SETUP_NS:
     case MS_PROCESS_EARLY_CALLS:
     case MS_PROCESS_ANCESTOR:
+    case MS_PROCESS_MADE:
         return false;
     default:
         return is_text(tag) || is_number(tag);

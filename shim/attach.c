@@ -112,8 +112,10 @@ void ms_attach_park(struct ms_tls *t)
     t->owner = 0;
     t->thread->ring = (struct ms_ring){0};
     memcpy(t->thread->counters.tally, t->thread->live->tally, sizeof t->thread->live->tally);
-    ms_sink_give_live(t->thread->live);
+    // Before it is unmapped: another thread's child would take it for its parent's.
+    struct ms_live *live = t->thread->live;
     t->thread->live = NULL;
+    ms_sink_give_live(live);
 }
 
 static void detach(struct ms_tls *t)

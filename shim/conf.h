@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the environment asks for, read once at start and read-only from then on.
+// What the environment asks for, read once at start.
 #ifndef MEMSPY_CONF_H
 #define MEMSPY_CONF_H
 
@@ -9,7 +9,7 @@
 
 struct ms_conf {
     const char *out;            // template of the trace's path
-    const char *join;           // "SESSION:PATH" of the trace to join, or NULL
+    const char *join;           // "SESSION:INDEX:PATH" of the trace to join, or NULL
     bool out_given;             // the user chose `out`
     bool exact;                 // exact mode is asked for
     bool follow;                // programs that this one starts are to join the trace

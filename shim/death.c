@@ -10,7 +10,10 @@
 #include "real.h"
 #include "sys.h"
 
-// Not SIGXFSZ, which our own writes avoid, and nothing that has another default (signal(7)).
+#include <ucontext.h>
+
+// The common ones of those that end by default (signal(7)); not SIGXFSZ, which our own writes
+// avoid.
 static const uint8_t watched[] = {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
         SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU};
 
@@ -19,9 +22,18 @@ static void (*tell_end)(int signal); // NULL until ms_death_init
 // What the program set along with the default: it finds that again.
 static struct sigaction program_default[65];
 
+// What libc adds to the flags that it gives to the kernel: SA_RESTORER on x86-64.
+#if defined(__x86_64__)
+#define LIBC_FLAGS 0x04000000
+#else
+#define LIBC_FLAGS 0
+#endif
+
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
-    (void)context;
+    // In a call that had it unblocked for its own time (sigsuspend, ppoll) it is blocked again on
+    // return, and has to be taken now.
+    sigdelset(&((ucontext_t *)context)->uc_sigmask, signal);
     tell_end(signal);
     ms_sys_default_action(signal);
     ms_sys_send_again(signal, info);
@@ -50,10 +62,12 @@ void (*ms_death_shown(void (*handler)(int)))(int)
 int ms_death_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction before, ours = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigfillset(&ours.sa_mask);
     struct sigaction kept = program_default[signal];
     const struct sigaction *installed = action;
     if (action != NULL && action->sa_handler == SIG_DFL) {
         program_default[signal] = *action;
+        program_default[signal].sa_flags |= LIBC_FLAGS;
         installed = &ours;
     }
     int result = ms_real.sigaction(signal, installed, &before);
@@ -64,13 +78,24 @@ int ms_death_sigaction(int signal, const struct sigaction *action, struct sigact
 
 void ms_death_init(void (*tell)(int signal))
 {
-    // The kernel keeps the first process of a container from what it has no handler for.
-    if (ms_sys_pid() == 1)
+    if (ms_sys_pid() == 1) // see ms_death_leave
         return;
     tell_end = tell;
     for (size_t i = 0; i < sizeof watched; i++) {
         struct sigaction before;
-        if (ms_real.sigaction(watched[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            ms_death_sigaction(watched[i], &before, NULL);
+        if (ms_real.sigaction(watched[i], NULL, &before) != 0 || before.sa_handler != SIG_DFL)
+            continue;
+        ms_death_sigaction(watched[i], &before, NULL);
+        program_default[watched[i]] = before;
     }
+}
+
+void ms_death_leave(void)
+{
+    for (size_t i = 0; tell_end != NULL && i < sizeof watched; i++) {
+        struct sigaction before;
+        if (ms_real.sigaction(watched[i], NULL, &before) == 0 && is_ours(&before))
+            ms_sys_default_action(watched[i]);
+    }
+    tell_end = NULL;
 }

@@ -12,6 +12,10 @@
 // start. Children of a fork inherit them; exec puts the default back, as it does for any handler.
 void ms_death_init(void (*tell)(int signal));
 
+// Puts all defaults back: in the first process of a container, which the kernel keeps from what it
+// has no handler for.
+void ms_death_leave(void);
+
 // Whether such a handler may stand for the signal.
 bool ms_death_watches(int signal);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Owns the strings that a child's environment gets. An existing LD_PRELOAD is kept, ours added in
-// front where it is missing. Context: ms_env_install at start; the rest anywhere, vfork children
-// included: only reads, and writes to the caller's array.
+// front where it is missing. Context: ms_env_install and ms_env_set_index when a process begins;
+// ms_env_restore any thread; the rest anywhere, vfork children included: only reads, and writes to
+// the caller's array.
 #define _GNU_SOURCE
 #include "env.h"
 
@@ -17,6 +18,10 @@ static char trace_entry[MS_PATH_MAX + 128];
 static char library[MS_PATH_MAX];            // the shim's own absolute path
 static char preload_entry[MS_PATH_MAX + 16]; // LD_PRELOAD with the shim alone
 static const char preload_name[] = "LD_PRELOAD=";
+// Where the index stands in MEMSPY_TRACE's value, and its digits: see sink.h.
+#define INDEX_AT     33
+#define INDEX_DIGITS 8
+
 static bool follows; // programs that are started join the trace
 
 static bool has_name(const char *entry, const char *name)
@@ -173,63 +178,82 @@ size_t ms_env_repaired_size(char *const *environment, bool follow)
         text += joined_size(list);
     }
     bool is_right = follow && follows ? trace && preload && !needs_shared(environment) : !ours;
-    return is_right ? 0 : entries + ADDED + (text + sizeof(char *) - 1) / sizeof(char *);
+    return is_right ? 0 : entries + ADDED + 1 + (text + sizeof(char *) - 1) / sizeof(char *);
 }
 
-// An environment from which nothing of memspy is inherited.
-static void strip(char *const *environment, char **copy, char *text)
+// A copy while it is made: entries from the front, texts from the back.
+struct making {
+    char **next;
+    char *texts;
+};
+
+// Adds an entry. What does not fit is left out: then another thread added entries since the size
+// was told.
+static void add(struct making *m, char *entry)
 {
-    size_t used = 0;
-    for (; environment != NULL && *environment != NULL; environment++) {
-        char *entry = *environment;
-        if (has_name(entry, MS_ENV_TRACE))
-            continue;
-        if (has_name(entry, "LD_PRELOAD")) {
-            const char *list = entry + sizeof preload_name - 1;
-            memcpy(text, preload_name, sizeof preload_name);
-            if (append_others(text, sizeof preload_name - 1, list) == sizeof preload_name - 1)
-                continue; // the shim was all of it
-            entry = text;
-            text += joined_size(list);
-        }
-        copy[used++] = entry;
-    }
-    copy[used] = NULL;
+    if ((char *)(m->next + ADDED + 1) <= m->texts)
+        *m->next++ = entry;
 }
 
-void ms_env_repair(char *const *environment, bool follow, char **copy)
+// Room for a text, NULL when there is none.
+static char *make_text(struct making *m, size_t size)
 {
-    size_t used = 0, entries = 0;
-    bool preload = false;
-    while (environment != NULL && environment[entries] != NULL)
-        entries++;
-    char *text = (char *)(copy + entries + ADDED);
-    if (!follow || !follows) {
-        strip(environment, copy, text);
+    if (m->texts - (char *)(m->next + ADDED + 1) < (ptrdiff_t)size)
+        return NULL;
+    return m->texts -= size;
+}
+
+// LD_PRELOAD without the shim; not at all when the shim was all of it.
+static void add_without_shim(struct making *m, char *entry)
+{
+    const char *list = entry + sizeof preload_name - 1;
+    char *text = make_text(m, joined_size(list));
+    if (text == NULL)
         return;
-    }
-    for (size_t i = 0; i < entries; i++) {
-        char *entry = environment[i];
-        if (has_name(entry, MS_ENV_TRACE))
-            continue;
-        const char *list = entry + sizeof preload_name - 1;
-        if (has_name(entry, "LD_PRELOAD")) {
-            preload = true;
-            if (!lists_library(list)) {
-                join(text, list);
-                entry = text;
-                text += joined_size(list);
-            }
-        }
-        copy[used++] = entry;
-    }
+    memcpy(text, preload_name, sizeof preload_name);
+    if (append_others(text, sizeof preload_name - 1, list) != sizeof preload_name - 1)
+        add(m, text);
+}
+
+static void add_with_shim(struct making *m, char *entry)
+{
+    const char *list = entry + sizeof preload_name - 1;
+    char *text = lists_library(list) ? NULL : make_text(m, joined_size(list));
+    if (text != NULL)
+        join(text, list);
+    add(m, text != NULL ? text : entry);
+}
+
+static void add_ours(struct making *m, char *const *environment, bool preload)
+{
     if (!preload)
-        copy[used++] = preload_entry;
+        *m->next++ = preload_entry;
     for (size_t i = 0; i < SHARED; i++)
         if (shared[i][0] != '\0' && ms_conf_value(environment, shared_names[i]) == NULL)
-            copy[used++] = shared[i];
-    copy[used++] = trace_entry;
-    copy[used] = NULL;
+            *m->next++ = shared[i];
+    *m->next++ = trace_entry;
+}
+
+void ms_env_repair(char *const *environment, bool follow, char **copy, size_t pointers)
+{
+    struct making m = {copy, (char *)(copy + pointers)};
+    bool preload = false;
+    follow = follow && follows;
+    for (char *const *at = environment; at != NULL && *at != NULL; at++) {
+        if (has_name(*at, MS_ENV_TRACE))
+            continue;
+        bool is_preload = has_name(*at, "LD_PRELOAD");
+        preload |= is_preload;
+        if (!is_preload)
+            add(&m, *at);
+        else if (follow)
+            add_with_shim(&m, *at);
+        else
+            add_without_shim(&m, *at);
+    }
+    if (follow)
+        add_ours(&m, environment, preload);
+    *m.next = NULL;
 }
 
 static char **repaired_mapping(void)
@@ -237,7 +261,7 @@ static char **repaired_mapping(void)
     size_t size = ms_env_repaired_size(environ, true);
     char **copy = size == 0 ? NULL : ms_sys_map(size * sizeof *copy);
     if (copy != NULL)
-        ms_env_repair(environ, true, copy);
+        ms_env_repair(environ, true, copy, size);
     return copy;
 }
 
@@ -264,8 +288,8 @@ void ms_env_install(const char *join_value, bool follow)
 
 void ms_env_set_index(uint32_t index)
 {
-    char *digit = trace_entry + sizeof MS_ENV_TRACE + MS_ENV_INDEX_AT + MS_ENV_INDEX_DIGITS;
-    for (int i = 0; i < MS_ENV_INDEX_DIGITS; i++, index >>= 4)
+    char *digit = trace_entry + sizeof MS_ENV_TRACE + INDEX_AT + INDEX_DIGITS;
+    for (int i = 0; i < INDEX_DIGITS; i++, index >>= 4)
         *--digit = "0123456789abcdef"[index & 15];
 }
 
@@ -274,39 +298,9 @@ const char *ms_env_library(void)
     return library;
 }
 
-static char **lent;      // reused from call to call
-static size_t lent_size; // pointers
-static uint32_t lending; // atomic: a thread holds it
-
-char **ms_env_lend(void)
+void ms_env_restore(void)
 {
-    char **before = environ;
-    size_t size = ms_env_repaired_size(before, true);
-    if (size == 0 || __atomic_exchange_n(&lending, 1, __ATOMIC_ACQUIRE) != 0)
-        return NULL;
-    if (size > lent_size) {
-        lent = ms_sys_map(2 * size * sizeof *lent);
-        lent_size = lent == NULL ? 0 : 2 * size;
-    }
-    if (lent == NULL) {
-        __atomic_store_n(&lending, 0, __ATOMIC_RELEASE);
-        return NULL;
-    }
-    ms_env_repair(before, true, lent);
-    environ = lent;
-    return before;
-}
-
-void ms_env_take_back(char **before)
-{
-    if (before == NULL)
-        return;
-    if (environ == lent)
-        environ = before;
-    __atomic_store_n(&lending, 0, __ATOMIC_RELEASE);
-}
-
-void ms_env_after_fork(void)
-{
-    __atomic_store_n(&lending, 0, __ATOMIC_RELAXED);
+    char **copy = repaired_mapping();
+    if (copy != NULL)
+        environ = copy;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What programs started by this one need in their environment to join the trace.
-#ifndef MEMSPY_ENV_CHILD_H
-#define MEMSPY_ENV_CHILD_H
+#ifndef MEMSPY_SHIM_ENV_H
+#define MEMSPY_SHIM_ENV_H
 
 #include <memspy/base.h>
 
@@ -11,30 +11,24 @@
 // here and in what ms_env_repair copies. Once, at start.
 void ms_env_install(const char *join_value, bool follow);
 
-// Sets the index in the value that programs will get, of this process: its digits stand at
-// MS_ENV_INDEX_AT of it.
-#define MS_ENV_INDEX_AT     33
-#define MS_ENV_INDEX_DIGITS 8
+// Sets the index in the value that programs will get: that of this process.
 void ms_env_set_index(uint32_t index);
 
 // The shim's absolute path; empty when it is not known.
 const char *ms_env_library(void);
 
 // An environment given to exec lacks what a child needs, or, without `follow`, has what would only
-// make its loader complain: how many pointers its repaired copy takes,
-// room for texts behind the final NULL included; 0 when nothing is to be repaired.
+// make its loader complain: how many pointers its repaired copy takes, room for texts included; 0
+// when nothing is to be repaired.
 size_t ms_env_repaired_size(char *const *environment, bool follow);
 
 // Writes the repaired copy into `copy`, which has that many pointers (on the caller's stack: no
-// allocation is allowed in a vfork child).
-void ms_env_repair(char *const *environment, bool follow, char **copy);
+// allocation is allowed in a vfork child). What another thread adds meanwhile may be left out.
+void ms_env_repair(char *const *environment, bool follow, char **copy, size_t pointers);
 
 // For calls that use `environ` itself (system, popen, wordexp), when the program took out of it
-// what a child needs: replaces it by a repaired copy until it is taken back. The copy is never
-// freed, since another thread may be reading it. Returns what to take back, NULL for nothing.
-char **ms_env_lend(void);
-void ms_env_take_back(char **before);
-// In the child of a fork: no thread has lent anything.
-void ms_env_after_fork(void);
+// what a child needs: puts it in again, for good. To take it out again after the call would undo
+// what other threads set meanwhile. The array is never freed.
+void ms_env_restore(void);
 
 #endif

@@ -11,7 +11,7 @@
 
 // Copies larger than this are mapped: the stack may be a small one. An exec that succeeds takes the
 // mapping with it (but in a vfork child, whose parent keeps it), one that fails gives it back.
-#define MS_ENV_STACK_COPY 32768
+#define MS_ENV_STACK_COPY 8192
 
 struct ms_env_copy {
     char **environment;
@@ -35,7 +35,7 @@ MS_INLINE void ms_env_give_back(const struct ms_env_copy *copy)
                                                     : ms_sys_map(bytes);                           \
         *(c) = (struct ms_env_copy){(char **)(uintptr_t)(given), 0};                               \
         if (copied != NULL) {                                                                      \
-            ms_env_repair(given, follow, copied);                                                  \
+            ms_env_repair(given, follow, copied, pointers);                                        \
             *(c) = (struct ms_env_copy){copied, bytes < MS_ENV_STACK_COPY ? 0 : bytes};            \
         }                                                                                          \
     } while (0)

@@ -35,7 +35,16 @@
             arguments[i] = va_arg(list, char *);                                                   \
     } while (0)
 
-// One attempt. Only a failed one returns.
+// Only a failed attempt returns.
+static int end_attempt(struct ms_exec *x, const struct ms_env_copy *copy)
+{
+    int saved = errno;
+    ms_env_give_back(copy);
+    ms_exec_failed(x, saved);
+    errno = saved;
+    return -1;
+}
+
 static int attempt(
         struct ms_exec *x, const char *path, char *const arguments[], char *const environment[])
 {
@@ -43,11 +52,7 @@ static int attempt(
     ms_exec_before(x, AT_FDCWD, path, path, arguments);
     MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(x->target));
     ms_real.execve(path, arguments, copy.environment);
-    int saved = errno;
-    ms_env_give_back(&copy);
-    ms_exec_failed(x, saved);
-    errno = saved;
-    return -1;
+    return end_attempt(x, &copy);
 }
 
 static int exec_path(enum ms_spawn_kind kind, const void *caller, const char *path,
@@ -98,9 +103,9 @@ static int search(
     const char *list = getenv("PATH");
     if (list == NULL)
         list = "/bin:/usr/bin"; // confstr(3), _CS_PATH
-    size_t file_length = strnlen(file, NAME_MAX) + 1;
+    size_t file_length = strnlen(file, NAME_MAX + 1) + 1;
     size_t path_length = strnlen(list, PATH_MAX - 1) + 1;
-    if (file_length - 1 > NAME_MAX - 1 && file[NAME_MAX] != '\0') {
+    if (file_length - 1 > NAME_MAX) {
         errno = ENAMETOOLONG;
         return -1;
     }
@@ -109,22 +114,36 @@ static int search(
     for (const char *at = list, *end;; at = end) {
         end = strchrnul(at, ':');
         size_t length = (size_t)(end - at);
-        // A directory that is too long is left out (glibc bug 20847).
-        if (length < path_length) {
-            memcpy(buffer, at, length);
-            buffer[length] = '/';
-            memcpy(buffer + length + (length != 0), file, file_length);
-            attempt_or_script(x, buffer, arguments, environment);
-            if (!may_be_elsewhere(errno))
-                return -1;
-            was_refused |= errno == EACCES;
+        if (length >= path_length) {
+            // Left out; what then stands at `end` is taken for an empty entry.
+            if (*end == '\0')
+                break;
+            continue;
         }
+        memcpy(buffer, at, length);
+        buffer[length] = '/';
+        memcpy(buffer + length + (length != 0), file, file_length);
+        attempt_or_script(x, buffer, arguments, environment);
+        if (!may_be_elsewhere(errno))
+            return -1;
+        was_refused |= errno == EACCES;
         if (*end++ == '\0')
             break;
     }
     if (was_refused)
         errno = EACCES;
     return -1;
+}
+
+// Another libc's own search is one attempt.
+static int search_unseen(
+        struct ms_exec *x, const char *file, char *const arguments[], char *const environment[])
+{
+    struct ms_env_copy copy;
+    ms_exec_before(x, AT_FDCWD, NULL, file, arguments);
+    MS_ENV_REPAIR(&copy, environment, true);
+    ms_real.execvpe(file, arguments, copy.environment);
+    return end_attempt(x, &copy);
 }
 
 static int exec_file(enum ms_spawn_kind kind, const void *caller, const char *file,
@@ -136,6 +155,8 @@ static int exec_file(enum ms_spawn_kind kind, const void *caller, const char *fi
         errno = ENOMEM;
         return -1;
     }
+    if (!ms_real_is_glibc())
+        return search_unseen(&x, file, arguments, environment);
     if (*file == '\0') {
         errno = ENOENT;
         return -1;
@@ -226,11 +247,7 @@ MS_EXPORT int execveat(int directory, const char *path, char *const arguments[],
     ms_exec_before(&x, directory, path, by_descriptor ? name : path, arguments);
     MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(x.target));
     ms_real.execveat(directory, path, arguments, copy.environment, flags);
-    int saved = errno;
-    ms_env_give_back(&copy);
-    ms_exec_failed(&x, saved);
-    errno = saved;
-    return -1;
+    return end_attempt(&x, &copy);
 }
 
 MS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
@@ -245,11 +262,9 @@ MS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]
     }
     name_descriptor(fd, name, sizeof name);
     ms_exec_before(&x, fd, "", name, arguments);
-    MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(x.target));
+    copy = (struct ms_env_copy){(char **)(uintptr_t)environment, 0};
+    if (environment != NULL) // which is an error that libc finds
+        MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(x.target));
     ms_real.fexecve(fd, arguments, copy.environment);
-    int saved = errno;
-    ms_env_give_back(&copy);
-    ms_exec_failed(&x, saved);
-    errno = saved;
-    return -1;
+    return end_attempt(&x, &copy);
 }

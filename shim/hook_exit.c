@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ways out that run no handlers, or not all. exit itself is noticed by a handler (spy.c).
+// The ways out that run no handlers, or not all. exit itself is noticed by a handler (life.c).
 // Context: any.
 #include "real.h"
 #include "life.h"
@@ -16,7 +16,7 @@ MS_EXPORT void _exit(int status)
     __builtin_unreachable();
 }
 
-MS_EXPORT void _Exit(int status) __attribute__((alias("_exit")));
+MS_ALIAS(_exit) void _Exit(int status);
 
 MS_EXPORT void quick_exit(int status)
 {

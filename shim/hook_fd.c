@@ -161,6 +161,5 @@ MS_EXPORT int openat(int directory, const char *path, int flags, ...)
 }
 
 // Files are large on both machines.
-MS_EXPORT int open64(const char *path, int flags, ...) __attribute__((alias("open")));
-MS_EXPORT int openat64(int directory, const char *path, int flags, ...)
-        __attribute__((alias("openat")));
+MS_ALIAS(open) int open64(const char *path, int flags, ...);
+MS_ALIAS(openat) int openat64(int directory, const char *path, int flags, ...);

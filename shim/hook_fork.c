@@ -15,10 +15,22 @@
 #include <time.h>
 #include <unistd.h>
 
+// While the real call is under way, an allocation in a handler of pthread_atfork may be what first
+// finds that it is in the child: it finds the birth here, too.
+static bool begin_fork(struct ms_birth *birth, enum ms_spawn_kind kind, const void *caller)
+{
+    if (!ms_spawn_before(birth, kind, caller))
+        return false;
+    ms_tls.birth = birth;
+    birth->start = ms_sys_ticks();
+    return true;
+}
+
 static void begin_child(void)
 {
     uint64_t counter = ms_sys_counter();
     ms_life_child(counter, ms_sys_nanoseconds(CLOCK_MONOTONIC));
+    ms_tls.birth = NULL;
     ms_wiped.gap.begin = ms_sys_clock == MS_CLOCK_MONOTONIC ? ms_sys_ticks() : counter;
 }
 
@@ -30,6 +42,7 @@ static void end_fork(const struct ms_birth *birth, pid_t child)
     if (child == 0) {
         begin_child();
     } else {
+        ms_tls.birth = NULL;
         result.child = child;
         result.error = child < 0 ? saved : 0;
         ms_spawn_after(birth, &result);
@@ -44,7 +57,7 @@ static pid_t fork_by(enum ms_spawn_kind kind, pid_t (*real)(void), const void *c
         errno = ENOSYS;
         return -1;
     }
-    bool on = ms_spawn_before(&birth, kind, caller);
+    bool on = begin_fork(&birth, kind, caller);
     pid_t child = real();
     if (on)
         end_fork(&birth, child);
@@ -56,6 +69,10 @@ MS_EXPORT pid_t fork(void)
     ms_real_init();
     return fork_by(MS_SPAWN_FORK, ms_real.fork, __builtin_return_address(0));
 }
+
+// glibc exports this name of it as well.
+pid_t __fork(void);
+MS_ALIAS(fork) pid_t __fork(void);
 
 MS_EXPORT pid_t _Fork(void)
 {
@@ -71,7 +88,7 @@ MS_EXPORT int forkpty(
         errno = ENOSYS;
         return -1;
     }
-    bool on = ms_spawn_before(&birth, MS_SPAWN_FORKPTY, __builtin_return_address(0));
+    bool on = begin_fork(&birth, MS_SPAWN_FORKPTY, __builtin_return_address(0));
     pid_t child = ms_real.forkpty(terminal, name, settings, size);
     if (on)
         end_fork(&birth, child);
@@ -108,7 +125,7 @@ MS_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argum
     }
     // With CLONE_VM it is a thread, or the like of a vfork child: not a process of its own.
     if ((flags & CLONE_VM) || function == NULL ||
-            !ms_spawn_before(&birth, MS_SPAWN_CLONE, __builtin_return_address(0)))
+            !begin_fork(&birth, MS_SPAWN_CLONE, __builtin_return_address(0)))
         return ms_real.clone(function, stack, flags, argument, parent_tid, tls, child_tid);
     struct start start = {function, argument};
     int child = ms_real.clone(begin_clone, stack, flags, &start, parent_tid, tls, child_tid);
@@ -130,17 +147,23 @@ MS_EXPORT int daemon(int keep_directory, int keep_files)
     if (!ms_life_here())
         return ms_real.daemon(keep_directory, keep_files);
     int before = ms_sys_pid();
+    uint32_t parent = ms_life_self();
     ms_life_end(MS_END_DAEMON, 0);
-    ms_spawn_before(&birth, MS_SPAWN_DAEMON, __builtin_return_address(0));
+    begin_fork(&birth, MS_SPAWN_DAEMON, __builtin_return_address(0));
     int result = ms_real.daemon(keep_directory, keep_files);
     int saved = errno, pid = ms_sys_pid();
     struct ms_spawn_result r = {.child = pid};
     if (pid == before)
         r = (struct ms_spawn_result){
                 .cost = ms_spawn_cost(&birth), .has_cost = true, .error = saved};
-    ms_spawn_after(&birth, &r);
+    ms_tls.birth = &birth; // an allocation inside may have found the child already
+    if (pid != before)
+        ms_spawn_after_for(&birth, &r, parent);
+    else
+        ms_spawn_after(&birth, &r);
     if (pid != before)
         begin_child();
+    ms_tls.birth = NULL;
     errno = saved;
     return result;
 }

@@ -12,6 +12,9 @@
 #include <signal.h>
 
 sighandler_t __sysv_signal(int signal, sighandler_t handler);
+sighandler_t bsd_signal(int number, sighandler_t handler);
+int __sigaction(
+        int signal, const struct sigaction *restrict action, struct sigaction *restrict old);
 
 static bool is_kept(int signal)
 {
@@ -44,10 +47,13 @@ static sighandler_t keep(sighandler_t handler)
 
 typedef sighandler_t set_handler(int, sighandler_t);
 
-// The default is set by sigaction, so that ours stands in its place.
-static sighandler_t set_watched(int number, sighandler_t handler, set_handler *real)
+// The default is set by sigaction, so that ours stands in its place, with the flags that the
+// function would have set.
+static sighandler_t set_watched(int number, sighandler_t handler, set_handler *real, int flags)
 {
-    struct sigaction action = {.sa_handler = SIG_DFL}, old;
+    struct sigaction action = {.sa_handler = SIG_DFL, .sa_flags = flags}, old;
+    if (flags == SA_RESTART)
+        sigaddset(&action.sa_mask, number);
     if (handler != SIG_DFL)
         return ms_death_shown(real(number, handler));
     return ms_death_sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
@@ -59,7 +65,7 @@ MS_EXPORT sighandler_t signal(int number, sighandler_t handler)
     if (!ms_real_init())
         return SIG_ERR;
     if (ms_death_watches(number))
-        return set_watched(number, handler, ms_real.signal);
+        return set_watched(number, handler, ms_real.signal, SA_RESTART);
     return is_kept(number) ? keep(handler) : ms_real.signal(number, handler);
 }
 
@@ -68,9 +74,27 @@ MS_EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
     if (!ms_real_init())
         return SIG_ERR;
     if (ms_death_watches(number))
-        return set_watched(number, handler, ms_real.__sysv_signal);
+        return set_watched(
+                number, handler, ms_real.__sysv_signal, (int)(SA_RESETHAND | SA_NODEFER));
     return is_kept(number) ? keep(handler) : ms_real.__sysv_signal(number, handler);
 }
 
-MS_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
-        __attribute__((alias("__sysv_signal")));
+MS_ALIAS(__sysv_signal) sighandler_t sysv_signal(int number, sighandler_t handler);
+
+// Its other ways, SIG_HOLD and what it does to the mask, are libc's.
+MS_EXPORT sighandler_t sigset(int number, sighandler_t handler)
+{
+    if (!ms_real_init() || ms_real.sigset == NULL)
+        return SIG_ERR;
+    sighandler_t before = ms_death_shown(ms_real.sigset(number, handler));
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    if (handler == SIG_DFL && ms_death_watches(number))
+        ms_death_sigaction(number, &action, NULL);
+    return before;
+}
+
+MS_ALIAS(sigaction)
+int __sigaction(
+        int signal, const struct sigaction *restrict action, struct sigaction *restrict old);
+MS_ALIAS(signal) sighandler_t bsd_signal(int number, sighandler_t handler);
+MS_ALIAS(signal) sighandler_t ssignal(int number, sighandler_t handler);

@@ -12,8 +12,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <paths.h>
 #include <stdlib.h>
 #include <string.h>
+
+static bool has_slash(const char *name)
+{
+    return name != NULL && strchr(name, '/') != NULL;
+}
 
 typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
         const posix_spawnattr_t *, char *const[], char *const[]);
@@ -36,6 +42,15 @@ static pid_t child_of(const struct spawn *how, int made)
     return child > 0 ? child : 0;
 }
 
+// The child may change its directory first: then a relative path means another file.
+static enum ms_target look(
+        const struct spawn *how, const char *name, const posix_spawn_file_actions_t *actions)
+{
+    if (!how->by_path)
+        return ms_program_find(name);
+    return name[0] == '/' || actions == NULL ? ms_program_look(AT_FDCWD, name) : MS_TARGET_UNKNOWN;
+}
+
 // `made` is where the child's pid, or a descriptor of it, goes; it may be NULL for a pid.
 static int spawn_by(const struct spawn *how, int *made, const char *name,
         const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
@@ -47,10 +62,10 @@ static int spawn_by(const struct spawn *how, int *made, const char *name,
     int own = 0;
     if (how->real == NULL)
         return ENOSYS;
-    // The child may change its directory first: then a relative path means another file.
-    bool is_known = how->by_path && (name[0] == '/' || actions == NULL);
-    if (ms_life_here() && is_known)
-        result.target = ms_program_look(AT_FDCWD, name);
+    if (ms_life_here() && name != NULL)
+        result.target = look(how, name, actions);
+    if (result.target == MS_TARGET_FAULT)
+        result = (struct ms_spawn_result){.has_cost = true};
     MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(result.target));
     bool on = ms_spawn_before(&birth, how->kind, how->caller);
     if (made == NULL)
@@ -79,11 +94,11 @@ MS_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 {
     ms_real_init();
     const struct spawn how = {MS_SPAWN_POSIX_SPAWNP, __builtin_return_address(0),
-            ms_real.posix_spawnp, strchr(file, '/') != NULL, false};
+            ms_real.posix_spawnp, has_slash(file), false};
     return spawn_by(&how, pid, file, actions, attributes, arguments, environment);
 }
 
-// glibc 2.39; before that nobody can have been told of them.
+// glibc 2.39. Where libc has them not they say ENOSYS, as on a kernel that cannot.
 int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
         const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]);
 int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
@@ -103,21 +118,33 @@ MS_EXPORT int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_
 {
     ms_real_init();
     const struct spawn how = {MS_SPAWN_PIDFD_SPAWNP, __builtin_return_address(0),
-            ms_real.pidfd_spawnp, strchr(file, '/') != NULL, true};
+            ms_real.pidfd_spawnp, has_slash(file), true};
     return spawn_by(&how, pidfd, file, actions, attributes, arguments, environment);
 }
 
 // --- with a shell -------------------------------------------------------------------------------
 
+// libc gives the shell what stands in environ.
+static void prepare_shell(enum ms_target *target)
+{
+    *target = MS_TARGET_UNKNOWN;
+    if (!ms_life_here())
+        return;
+    *target = ms_program_look(AT_FDCWD, _PATH_BSHELL);
+    ms_env_restore();
+}
+
 MS_EXPORT int system(const char *command)
 {
     struct ms_birth birth;
+    enum ms_target target;
     if (!ms_real_init())
         return -1;
-    if (command == NULL || !ms_spawn_before(&birth, MS_SPAWN_SYSTEM, __builtin_return_address(0)))
+    if (command == NULL)
         return ms_real.system(command);
-    char **lent = ms_env_lend();
-    birth.start = ms_sys_ticks();
+    prepare_shell(&target);
+    if (!ms_spawn_before(&birth, MS_SPAWN_SYSTEM, __builtin_return_address(0)))
+        return ms_real.system(command);
     int status = ms_real.system(command);
     int saved = errno;
     struct ms_spawn_result result = {.cost = ms_spawn_cost(&birth),
@@ -125,8 +152,8 @@ MS_EXPORT int system(const char *command)
             .has_status = status != -1,
             .status = status,
             .error = status == -1 ? saved : 0,
+            .target = target,
             .command = command};
-    ms_env_take_back(lent);
     ms_spawn_after(&birth, &result);
     errno = saved;
     return status;
@@ -135,20 +162,20 @@ MS_EXPORT int system(const char *command)
 MS_EXPORT FILE *popen(const char *command, const char *mode)
 {
     struct ms_birth birth;
+    enum ms_target target;
     if (!ms_real_init())
         return NULL;
+    prepare_shell(&target);
     if (!ms_spawn_before(&birth, MS_SPAWN_POPEN, __builtin_return_address(0)))
         return ms_real.popen(command, mode);
-    char **lent = ms_env_lend();
-    birth.start = ms_sys_ticks();
     FILE *stream = ms_real.popen(command, mode);
     int saved = errno;
     struct ms_spawn_result result = {.cost = ms_spawn_cost(&birth),
             .has_cost = true,
             .error = stream == NULL ? saved : 0,
+            .target = target,
             .command = command,
             .stream = stream};
-    ms_env_take_back(lent);
     ms_spawn_after(&birth, &result);
     errno = saved;
     return stream;
@@ -158,18 +185,20 @@ MS_EXPORT FILE *popen(const char *command, const char *mode)
 MS_EXPORT int wordexp(const char *restrict words, wordexp_t *restrict result, int flags)
 {
     struct ms_birth birth;
+    enum ms_target target;
     if (!ms_real_init())
         return WRDE_NOSPACE;
     bool may_fork =
             !(flags & WRDE_NOCMD) && (strchr(words, '`') != NULL || strstr(words, "$(") != NULL);
-    if (!may_fork || !ms_spawn_before(&birth, MS_SPAWN_WORDEXP, __builtin_return_address(0)))
+    if (!may_fork)
         return ms_real.wordexp(words, result, flags);
-    char **lent = ms_env_lend();
-    birth.start = ms_sys_ticks();
+    prepare_shell(&target);
+    if (!ms_spawn_before(&birth, MS_SPAWN_WORDEXP, __builtin_return_address(0)))
+        return ms_real.wordexp(words, result, flags);
     int failed = ms_real.wordexp(words, result, flags);
     int saved = errno;
-    struct ms_spawn_result r = {.cost = ms_spawn_cost(&birth), .has_cost = true, .command = words};
-    ms_env_take_back(lent);
+    struct ms_spawn_result r = {
+            .cost = ms_spawn_cost(&birth), .has_cost = true, .target = target, .command = words};
     ms_spawn_after(&birth, &r);
     errno = saved;
     return failed;

@@ -32,25 +32,28 @@ struct ms_vfork_plan ms_vfork_before(void *return_address)
         ms_spy_make_room();
     if (!ms_thread_attached(t) || t->thread->vfork_depth == MS_VFORKS)
         return plan;
-    struct ms_vfork *frame = &t->thread->vforks[t->thread->vfork_depth];
+    // The frame is taken before it is filled: a signal handler may vfork as well.
+    struct ms_vfork *frame = &t->thread->vforks[t->thread->vfork_depth++];
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     frame->return_address = return_address;
     frame->pid = ms_sys_pid();
     frame->state = t->place.state;
     frame->gap = (struct ms_gap){0};
+    frame->own = 0;
     plan.records = ms_spawn_before(&frame->birth, MS_SPAWN_VFORK, return_address);
-    t->thread->vfork_depth += plan.records != 0;
+    if (!plan.records)
+        t->thread->vfork_depth--;
     return plan;
 }
 
 // The frame of the calling process: those above it are of descendants that never came back to it.
-static struct ms_vfork *own_frame(struct ms_thread *thread)
+static uint32_t own_depth(const struct ms_thread *thread)
 {
     int pid = ms_sys_pid();
-    struct ms_vfork *frame;
-    do
-        frame = &thread->vforks[--thread->vfork_depth];
-    while (frame->pid != pid && thread->vfork_depth != 0);
-    return frame;
+    uint32_t depth = thread->vfork_depth;
+    while (depth > 1 && thread->vforks[depth - 1].pid != pid)
+        depth--;
+    return depth;
 }
 
 void *ms_vfork_after(pid_t child)
@@ -61,13 +64,20 @@ void *ms_vfork_after(pid_t child)
         frame->gap.begin = ms_sys_ticks();
         return frame->return_address;
     }
-    struct ms_vfork *frame = own_frame(t->thread);
+    uint32_t depth = own_depth(t->thread);
+    struct ms_vfork *frame = &t->thread->vforks[depth - 1];
     struct ms_spawn_result result = {
             .cost = ms_spawn_cost(&frame->birth), .has_cost = true, .child = child};
+    // What recording did in the child was not the program's.
+    result.cost -= frame->own < result.cost ? frame->own : result.cost;
     int saved = errno;
     result.error = child < 0 ? saved : 0;
     t->place.state = frame->state;
     ms_spawn_after(&frame->birth, &result);
     errno = saved;
-    return frame->return_address;
+    void *return_address = frame->return_address;
+    // Given back last of all, for a signal handler's sake.
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->thread->vfork_depth = depth - 1;
+    return return_address;
 }

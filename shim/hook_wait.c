@@ -54,6 +54,12 @@ MS_EXPORT pid_t waitpid(pid_t whom, int *status, int options)
     return wait_by(MS_SPAWN_WAITPID, whom, status, options, NULL, __builtin_return_address(0));
 }
 
+// glibc exports these names of them as well.
+pid_t __wait(int *status);
+pid_t __waitpid(pid_t whom, int *status, int options);
+MS_ALIAS(wait) pid_t __wait(int *status);
+MS_ALIAS(waitpid) pid_t __waitpid(pid_t whom, int *status, int options);
+
 MS_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
     return wait_by(MS_SPAWN_WAIT3, -1, status, options, usage, __builtin_return_address(0));

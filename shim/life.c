@@ -121,8 +121,9 @@ static bool become_child(uint64_t counter, uint64_t nanoseconds, bool late)
     ms_pack_after_fork();
     ms_maps_after_fork();
     ms_sink_after_fork();
-    ms_env_after_fork();
     ms_env_set_index(self);
+    if (ms_sys_pid() == 1)
+        ms_death_leave();
     ms_process_started(counter, nanoseconds, late);
     return write_process(MS_ORIGIN_FORK, parent);
 }
@@ -149,9 +150,10 @@ static void begin_process(uint64_t counter, uint64_t nanoseconds, bool late)
     if (!take_turn())
         return;
     if (__atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE) == MS_WORD_NONE) {
-        bool on = !started ? start(counter, nanoseconds)
-                           : ms_sink_header != NULL && become_child(counter, nanoseconds, late);
-        if (!on && ms_sink_header != NULL)
+        bool can = !started || (ms_sink_header != NULL && !ms_seal_has_stopped());
+        bool on = can && (!started ? start(counter, nanoseconds)
+                                   : become_child(counter, nanoseconds, late));
+        if (can && !on && ms_sink_header != NULL)
             ms_seal_stop("no space left for the trace");
         image_pid = ms_wiped.pid = ms_sys_pid();
         __atomic_store_n(&ms_wiped.word, on ? self + 1 : MS_WORD_OFF, __ATOMIC_RELEASE);
@@ -161,7 +163,8 @@ static void begin_process(uint64_t counter, uint64_t nanoseconds, bool late)
 
 static void begin_process_now(void)
 {
-    begin_process(ms_sys_counter(), ms_sys_nanoseconds(CLOCK_MONOTONIC), true);
+    bool announced = ms_tls.birth != NULL;
+    begin_process(ms_sys_counter(), ms_sys_nanoseconds(CLOCK_MONOTONIC), !announced);
 }
 
 // What is only needed once something is to be recorded: a short program that allocates nothing does
@@ -270,11 +273,11 @@ void ms_life_learn_code(uint64_t address)
 {
     struct ms_tls *t = &ms_tls;
     uint8_t outer = t->place.state;
-    if (outer == MS_SPY || !ms_maps_need_reading_for(address) || ms_life_is_guest())
+    if (outer == MS_SPY || !is_recording() || ms_life_is_guest())
         return;
     struct ms_sys_signals signals = ms_sys_block_signals();
     t->place.state = MS_SPY;
-    struct ms_pack *pack = ms_pack_take();
+    struct ms_pack *pack = ms_maps_need_reading_for(address) ? ms_pack_take() : NULL;
     if (pack != NULL) {
         ms_seal_modules(pack, self);
         ms_pack_give(pack);

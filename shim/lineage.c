@@ -9,10 +9,15 @@
 #include "life.h"
 #include "sys.h"
 
-// A SPAWN block: numbers, a path and arguments.
+// A SPAWN block in full, and one of a few numbers: waits are made on small stacks, too.
+#define NUMBERS 256
 union memory {
     struct ms_block block;
-    uint8_t bytes[sizeof(struct ms_block) + 512 + MS_SPAWN_PATH_MAX + MS_SPAWN_ARGV_MAX];
+    uint8_t bytes[sizeof(struct ms_block) + NUMBERS + MS_SPAWN_PATH_MAX + MS_SPAWN_ARGV_MAX + 32];
+};
+union small_memory {
+    struct ms_block block;
+    uint8_t bytes[sizeof(struct ms_block) + NUMBERS];
 };
 
 static void number(struct ms_note *note, enum ms_spawn_property tag, uint64_t value)
@@ -21,9 +26,9 @@ static void number(struct ms_note *note, enum ms_spawn_property tag, uint64_t va
 }
 
 static void begin_note(
-        struct ms_note *note, union memory *memory, enum ms_spawn_kind kind, uint64_t start)
+        struct ms_note *note, void *memory, size_t size, enum ms_spawn_kind kind, uint64_t start)
 {
-    ms_note_begin(note, memory, sizeof *memory);
+    ms_note_begin(note, memory, size);
     number(note, MS_SPAWN_P_KIND, kind);
     if (ms_life_is_guest())
         number(note, MS_SPAWN_P_PID, (uint64_t)ms_sys_pid());
@@ -31,10 +36,10 @@ static void begin_note(
     number(note, MS_SPAWN_P_START, start);
 }
 
-static void write_note(struct ms_note *note)
+static void write_note(struct ms_note *note, uint32_t process)
 {
     struct ms_sys_signals signals = ms_sys_block_signals();
-    if (!ms_note_write(note, MS_BLOCK_SPAWN, ms_life_self()))
+    if (!ms_note_write(note, MS_BLOCK_SPAWN, process))
         ms_sink_lost(1);
     ms_sys_restore_signals(signals);
 }
@@ -99,11 +104,12 @@ static void put_memory(struct ms_note *note, const struct ms_proc_memory *m)
             number(note, figures[i].tag, figures[i].value);
 }
 
-void ms_spawn_after(const struct ms_birth *birth, const struct ms_spawn_result *r)
+static void write_birth(
+        const struct ms_birth *birth, const struct ms_spawn_result *r, uint32_t process)
 {
     union memory memory;
     struct ms_note note;
-    begin_note(&note, &memory, (enum ms_spawn_kind)birth->kind, birth->start);
+    begin_note(&note, &memory, sizeof memory, (enum ms_spawn_kind)birth->kind, birth->start);
     number(&note, MS_SPAWN_P_CALLER, birth->caller);
     if (r->has_cost)
         number(&note, MS_SPAWN_P_COST, r->cost);
@@ -124,8 +130,19 @@ void ms_spawn_after(const struct ms_birth *birth, const struct ms_spawn_result *
     if (r->command != NULL)
         put_command(&note, r->command);
     put_arguments(&note, r->arguments);
-    write_note(&note);
+    write_note(&note, process);
+}
+
+void ms_spawn_after(const struct ms_birth *birth, const struct ms_spawn_result *result)
+{
+    write_birth(birth, result, ms_life_self());
     ms_life_learn_code(birth->caller);
+}
+
+void ms_spawn_after_for(
+        const struct ms_birth *birth, const struct ms_spawn_result *result, uint32_t process)
+{
+    write_birth(birth, result, process);
 }
 
 // --- exec -------------------------------------------------------------------------------------
@@ -147,12 +164,19 @@ static void put_gap(struct ms_note *note, const struct ms_gap *gap)
     number(note, MS_SPAWN_P_GAP_OPENS, gap->opens);
 }
 
-static void write_exec(struct ms_exec *x, int error)
+// What the shim does in a vfork child is no part of what the vfork cost its caller.
+static void charge(uint64_t since)
+{
+    struct ms_vfork *vfork = ms_thread_vfork(&ms_tls);
+    if (vfork != NULL)
+        vfork->own += ms_sys_ticks() - since;
+}
+
+static void write_exec(struct ms_exec *x, uint64_t cost, int error)
 {
     union memory memory;
     struct ms_note note;
-    uint64_t cost = ms_sys_ticks() - x->begin;
-    begin_note(&note, &memory, x->kind, x->start);
+    begin_note(&note, &memory, sizeof memory, x->kind, x->start);
     number(&note, MS_SPAWN_P_CALLER, (uintptr_t)x->caller);
     if (x->entry != x->start)
         number(&note, MS_SPAWN_P_ENTRY, x->entry);
@@ -166,8 +190,10 @@ static void write_exec(struct ms_exec *x, int error)
         put_gap(&note, &x->gap);
     if (x->path != NULL)
         ms_note_text(&note, MS_SPAWN_P_PATH, x->path, MS_SPAWN_PATH_MAX);
+    // The same in all attempts of a search: told by the first.
     put_arguments(&note, x->arguments);
-    write_note(&note);
+    x->arguments = NULL;
+    write_note(&note, ms_life_self());
 }
 
 void ms_exec_before(struct ms_exec *x, int directory, const char *path, const char *shown,
@@ -175,39 +201,47 @@ void ms_exec_before(struct ms_exec *x, int directory, const char *path, const ch
 {
     if (!x->on)
         return;
+    uint64_t now = ms_sys_ticks();
     bool is_first = x->start == 0;
-    x->start = is_first ? x->entry : ms_sys_ticks();
+    x->start = is_first ? x->entry : now;
     x->path = shown;
-    x->arguments = arguments;
+    if (is_first)
+        x->arguments = arguments;
     x->announced = false;
     struct ms_gap *gap = ms_thread_gap(&ms_tls);
     x->gap = *gap;
     gap->begin = 0;
     x->target = path == NULL ? MS_TARGET_UNKNOWN : ms_program_look(directory, path);
-    if (x->target != MS_TARGET_ABSENT) {
+    if (x->target == MS_TARGET_FAULT) // the kernel will say so: nothing may be read here
+        x->path = NULL, x->arguments = NULL;
+    if (x->target != MS_TARGET_ABSENT && x->target != MS_TARGET_FAULT) {
         ms_life_park();
-        write_exec(x, 0);
+        write_exec(x, 0, 0);
         x->announced = true;
     }
+    charge(now);
     x->begin = ms_sys_ticks();
 }
 
 void ms_exec_failed(struct ms_exec *x, int error)
 {
-    if (x->on)
-        write_exec(x, error);
+    uint64_t now = ms_sys_ticks();
+    if (!x->on)
+        return;
+    write_exec(x, now - x->begin, error);
+    charge(now);
 }
 
 // --- waits --------------------------------------------------------------------------------------
 
 void ms_spawn_waited(const struct ms_wait *w)
 {
-    union memory memory;
+    union small_memory memory;
     struct ms_note note;
     uint64_t cost = ms_sys_ticks() - w->start;
     if (!ms_life_here())
         return;
-    begin_note(&note, &memory, w->kind, w->start);
+    begin_note(&note, &memory, sizeof memory, w->kind, w->start);
     number(&note, MS_SPAWN_P_CALLER, (uintptr_t)w->caller);
     number(&note, MS_SPAWN_P_COST, cost);
     number(&note, MS_SPAWN_P_STATUS, (uint32_t)w->status);
@@ -220,16 +254,16 @@ void ms_spawn_waited(const struct ms_wait *w)
         number(&note, MS_SPAWN_P_STIME, w->stime_us);
         number(&note, MS_SPAWN_P_MAXRSS, w->maxrss_kb);
     }
-    write_note(&note);
+    write_note(&note, ms_life_self());
 }
 
 void ms_spawn_main(void)
 {
-    union memory memory;
+    union small_memory memory;
     struct ms_note note;
     uint64_t now = ms_sys_ticks();
     if (!ms_life_here())
         return;
-    begin_note(&note, &memory, MS_SPAWN_MAIN, now);
-    write_note(&note);
+    begin_note(&note, &memory, sizeof memory, MS_SPAWN_MAIN, now);
+    write_note(&note, ms_life_self());
 }

@@ -34,6 +34,9 @@ struct ms_spawn_result {
 uint64_t ms_spawn_cost(const struct ms_birth *birth);
 
 void ms_spawn_after(const struct ms_birth *birth, const struct ms_spawn_result *result);
+// The same by a child for its parent, whose index is given.
+void ms_spawn_after_for(
+        const struct ms_birth *birth, const struct ms_spawn_result *result, uint32_t process);
 
 // --- exec -------------------------------------------------------------------------------------
 
@@ -47,8 +50,8 @@ struct ms_exec {
     uint64_t begin; // ticks directly before the real call
     enum ms_target target;
     const char *path;
-    char *const *arguments;
-    struct ms_gap gap; // that this attempt closes
+    char *const *arguments; // NULL once they were told
+    struct ms_gap gap;      // that this attempt closes
 };
 
 // At the hook's entry.

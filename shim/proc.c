@@ -73,7 +73,7 @@ static uint64_t status_line(const char **at, const char *name)
             while (*line == ' ' || *line == '\t')
                 line++;
             *at = read_number(line, 10, &value);
-            return value;
+            return **at == '\0' ? MS_PROC_UNKNOWN : value; // cut off, maybe within the number
         }
         line = strchr(line, '\n');
         if (line == NULL)
@@ -82,12 +82,15 @@ static uint64_t status_line(const char **at, const char *name)
     return MS_PROC_UNKNOWN;
 }
 
-// The lines come in this order (proc(5); fs/proc/array.c and task_mmu.c, Linux 2.6 to 6.12). Before
-// them stands the list of groups, which may be long: then what does not fit is unknown.
+// thread-self is of Linux 3.17. The lines come in this order (proc(5); fs/proc/array.c and
+// task_mmu.c, Linux 2.6 to 6.12). Before them stands the list of groups, which may be long: then
+// what does not fit is unknown.
 void ms_proc_memory(struct ms_proc_memory *memory)
 {
     char status[2048];
-    ms_proc_read("/proc/self/status", status, sizeof status);
+    // Of the thread: the first one may have ended, and then its file has no memory to tell of.
+    if (ms_proc_read("/proc/thread-self/status", status, sizeof status) == 0)
+        ms_proc_read("/proc/self/status", status, sizeof status);
     const char *at = status;
     memory->vsz = status_line(&at, "VmSize:");
     memory->rss = status_line(&at, "VmRSS:");

@@ -16,7 +16,8 @@ uintptr_t ms_proc_heap_begin(void);
 // The path of the running program, terminated; empty when unknown.
 void ms_proc_exe(char *buffer, size_t size);
 
-// The process' memory by /proc/self/status, in KiB; MS_PROC_UNKNOWN where the kernel does not say.
+// The process' memory by /proc/thread-self/status, in KiB; MS_PROC_UNKNOWN where the kernel does
+// not say.
 #define MS_PROC_UNKNOWN UINT64_MAX
 struct ms_proc_memory {
     uint64_t vsz, rss, rss_anon, rss_file, rss_shmem, pte;

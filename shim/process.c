@@ -11,6 +11,7 @@
 #include "ring.h"
 #include "sink.h"
 #include "sys.h"
+#include "thread.h"
 
 #include <sys/auxv.h>
 #include <sys/utsname.h>
@@ -207,6 +208,8 @@ void ms_process_describe(struct ms_note *note, enum ms_origin origin, uint32_t p
     ms_note_number(note, MS_PROCESS_ORIGIN, origin);
     ms_note_number(note, MS_PROCESS_START_TICKS, begin);
     ms_note_number(note, MS_PROCESS_FLAGS, flags());
+    if (origin == MS_ORIGIN_FORK && ms_tls.birth != NULL)
+        ms_note_number(note, MS_PROCESS_MADE, ms_tls.birth->start);
     setup_ns = cpu_ns() - begin_cpu_ns;
     ms_note_number(note, MS_PROCESS_SETUP_NS, setup_ns);
     if (origin == MS_ORIGIN_FORK)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the trace says of a process: the properties of PROCESS and END blocks, and the timer's own
+// What the trace says of a process: the properties of PROCESS blocks, and the timer's own
 // cost, which is measured here. Context: start and end, signals blocked.
 #ifndef MEMSPY_PROCESS_H
 #define MEMSPY_PROCESS_H

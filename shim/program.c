@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Owns the look at ELF files and scripts. Facts: elf(5), execve(2), ld.so(8), Linux fs/exec.c.
+#define _GNU_SOURCE
 #include "program.h"
 
 #include "conf.h"
@@ -7,7 +8,9 @@
 #include "sys.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #define HEAD 1024 // bytes looked at; program headers stand directly behind the ELF header
 
@@ -56,7 +59,7 @@ static enum ms_target read_head(int directory, const char *path, uint8_t *head, 
     struct ms_sys_file file;
     int failed = ms_sys_file(directory, path, &file);
     if (failed)
-        return MS_TARGET_ABSENT;
+        return failed == -EFAULT ? MS_TARGET_FAULT : MS_TARGET_ABSENT;
     if (!file.is_regular)
         return MS_TARGET_UNKNOWN;
     if (file.is_set_id)
@@ -91,5 +94,27 @@ enum ms_target ms_program_look(int directory, const char *path)
         return target;
     if (!ms_conf.follow)
         return MS_TARGET_ALONE;
-    return ms_sys_can_read(ms_env_library()) ? MS_TARGET_FOLLOWED : MS_TARGET_NO_SHIM;
+    struct ms_sys_file shim;
+    bool is_there = ms_sys_file(AT_FDCWD, ms_env_library(), &shim) == 0;
+    return is_there ? MS_TARGET_FOLLOWED : MS_TARGET_NO_SHIM;
+}
+
+enum ms_target ms_program_find(const char *file)
+{
+    char path[512];
+    const char *list = ms_conf_value(environ, "PATH");
+    while (list != NULL && *list != '\0') {
+        size_t length = strcspn(list, ":");
+        if (length + ms_sys_length(file) + 2 <= sizeof path) {
+            memcpy(path, list, length);
+            path[length] = '\0';
+            ms_sys_append(path, sizeof path, length == 0 ? "./" : "/");
+            ms_sys_append(path, sizeof path, file);
+            enum ms_target target = ms_program_look(AT_FDCWD, path);
+            if (target != MS_TARGET_ABSENT)
+                return target;
+        }
+        list += length + (list[length] == ':');
+    }
+    return MS_TARGET_UNKNOWN;
 }

@@ -33,6 +33,11 @@ static unsigned glibc_minor(void)
     return minor;
 }
 
+bool ms_real_is_glibc(void)
+{
+    return gnu_get_libc_version != NULL;
+}
+
 static void look_up(void)
 {
 #define LOOK_UP(result, name, parameters)                                                          \

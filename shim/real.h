@@ -80,6 +80,7 @@
     X(void, quick_exit, (int))                                                                     \
     X(ms_real_handler, signal, (int, ms_real_handler))                                             \
     X(ms_real_handler, __sysv_signal, (int, ms_real_handler))                                      \
+    X(ms_real_handler, sigset, (int, ms_real_handler))                                             \
     X(int, sigaction, (int, const struct sigaction *, struct sigaction *))                         \
     X(int, close, (int))                                                                           \
     X(void, closefrom, (int))                                                                      \
@@ -110,6 +111,9 @@ MS_INLINE bool ms_real_ready(void)
 // Looks the real functions up. Returns whether they are known; false while another call of it, in
 // this thread further up or in another thread, is at work.
 bool ms_real_init(void);
+
+// Whether the libc is glibc.
+bool ms_real_is_glibc(void);
 
 // Looks up any other symbol, for instance libc's break. NULL when there is none.
 void *ms_real_symbol(const char *name);

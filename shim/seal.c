@@ -17,8 +17,16 @@
 // one that goes on has calls enough for a coarser one. Each timed event carries its weight.
 #define DENSE_BUFFERS 4
 
+static bool stopped; // in this process, or in its parent before it was made
+
+bool ms_seal_has_stopped(void)
+{
+    return stopped;
+}
+
 void ms_seal_stop(const char *why)
 {
+    stopped = true;
     if (__atomic_exchange_n(&ms_wiped.word, MS_WORD_OFF, __ATOMIC_ACQ_REL) != MS_WORD_OFF)
         MS_SAY("recording of process ", ms_process_pid_text(), " stops: ", why, " (",
                 ms_sink_path(), ")");

@@ -16,5 +16,7 @@ void ms_seal_modules(struct ms_pack *pack, uint32_t process);
 
 // Recording of the process ends for good, with one line that says why. What is recorded stays.
 void ms_seal_stop(const char *why);
+// Whether it did: a child does not try again, and says nothing.
+bool ms_seal_has_stopped(void);
 
 #endif

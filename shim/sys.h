@@ -20,6 +20,13 @@
 // Marks the few functions and objects that the library exports.
 #define MS_EXPORT __attribute__((visibility("default")))
 
+// Another name of an exported function, with its attributes where the compiler can copy them.
+#if __has_attribute(copy)
+#define MS_ALIAS(function) MS_EXPORT __attribute__((alias(#function), copy(function)))
+#else
+#define MS_ALIAS(function) MS_EXPORT __attribute__((alias(#function)))
+#endif
+
 // enum ms_clock, decided by ms_sys_clock_init.
 extern MS_HIDDEN uint32_t ms_sys_clock;
 
@@ -64,7 +71,6 @@ struct ms_sys_file {
 int ms_sys_file(int directory, const char *path, struct ms_sys_file *file);
 // Whether running it gives capabilities (capabilities(7), "File capabilities").
 bool ms_sys_has_capabilities(int fd);
-bool ms_sys_can_read(const char *path);
 
 // Device and inode of an open file.
 int ms_sys_identity(int fd, uint64_t *device, uint64_t *inode);

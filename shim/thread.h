@@ -35,13 +35,14 @@ struct ms_vfork {
     uint8_t state;        // of the thread then
     struct ms_birth birth;
     struct ms_gap gap; // the child's
+    uint64_t own;      // ticks that the shim worked in the child
 };
 
 // What every process must have of its own: wiped to zero in the child of a fork, whoever made it
 // (MADV_WIPEONFORK), so that a child notices by itself that it is new.
 struct ms_wiped {
     uint32_t word; // atomic: index of this process plus one while recording; else see below
-    uint32_t busy; // atomic: a thread is at work in ms_spy_attach
+    uint32_t busy; // atomic: a thread has the turn to do what is done once (life.c)
     uint32_t late; // atomic: a thread records what comes after its last destructor
     int32_t pid;   // of this process, to tell a vfork child from it
     struct ms_gap gap;
@@ -89,12 +90,19 @@ MS_INLINE bool ms_thread_is_storing(const struct ms_tls *t, uint8_t outer)
     return outer == MS_SPY || (t->thread != NULL && t->thread->ring.done != t->thread->ring.next);
 }
 
+// The vfork whose child the calling process is, or may be; NULL for none.
+MS_INLINE struct ms_vfork *ms_thread_vfork(const struct ms_tls *t)
+{
+    if (ms_thread_attached(t) && t->thread->vfork_depth != 0)
+        return &t->thread->vforks[t->thread->vfork_depth - 1];
+    return NULL;
+}
+
 // The gap that the calling process is in, in a vfork child that of the thread it stands in for.
 MS_INLINE struct ms_gap *ms_thread_gap(const struct ms_tls *t)
 {
-    if (ms_thread_attached(t) && t->thread->vfork_depth != 0)
-        return &t->thread->vforks[t->thread->vfork_depth - 1].gap;
-    return &ms_wiped.gap;
+    struct ms_vfork *vfork = ms_thread_vfork(t);
+    return vfork != NULL ? &vfork->gap : &ms_wiped.gap;
 }
 
 #endif

@@ -21,7 +21,8 @@ enum ms_exited {
     MS_EXITED_LATE, // and it records for a moment what libc itself frees
 };
 
-struct ms_thread; // spy.h: the rest of what a thread owns
+struct ms_thread; // thread.h: the rest of what a thread owns
+struct ms_birth;  // thread.h
 
 // Set together by one store: what a real call is entered with and left with.
 union ms_place {
@@ -51,6 +52,7 @@ struct ms_tls {
     uint16_t timing_log2; // one predicted cache hit in 2^n is timed
     uint64_t base;        // what starts are relative to, in time units
     struct ms_thread *thread;
+    const struct ms_birth *birth; // of the fork under way, whose child finds it here; NULL: none
 };
 
 _Static_assert(sizeof(struct ms_tls) <= 64, "static TLS is scarce");

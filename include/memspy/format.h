@@ -139,6 +139,7 @@ enum ms_process_property {
     MS_PROCESS_MACHINE = 21, // "x86_64"
     MS_PROCESS_PAGE_SIZE = 22,
     MS_PROCESS_RESOLUTION_TICKS = 23, // the spread of the timer's floor (90th less 10th percentile)
+    MS_PROCESS_MADE = 25,             // fork: start of the call that made it, in its SPAWN block
     MS_PROCESS_ANCESTOR = 24,         // exec: index of the process from whose environment it joined
 };
 #define MS_ARGV_MAX 4096

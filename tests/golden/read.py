@@ -282,9 +282,9 @@ def strings(value):
 
 
 def process_line(payload, header):  # 8.3: what this block tells
-    found = properties(payload, {*range(1, 6), *range(13, 21), 22, 23, 24})
+    found = properties(payload, {*range(1, 6), *range(13, 21), 22, 23, 24, 25})
     line = {"record": "process", "process": header["process"]}
-    for tag, key in (1, "pid"), (2, "ppid"), (3, "parent"), (24, "ancestor"):
+    for tag, key in (1, "pid"), (2, "ppid"), (3, "parent"), (24, "ancestor"), (25, "made"):
         if tag in found:
             line[key] = found[tag]
     if 4 in found:

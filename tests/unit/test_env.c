@@ -59,7 +59,7 @@ static void repairs(char *const *given, char *const *wanted)
     assert_true(size > 0 && size <= SIZE);
     for (unsigned j = 0; j < SIZE; j++)
         copy[j] = "not written";
-    ms_env_repair(given, true, copy);
+    ms_env_repair(given, true, copy, size);
     for (; wanted[i] != NULL; i++) {
         assert_non_null(copy[i]);
         assert_string_equal(copy[i], wanted[i]);
@@ -135,21 +135,42 @@ static void index_of_the_process(void **state)
     assert_string_equal(getenv("MEMSPY_TRACE"), JOIN);
 }
 
-// system and the like use environ itself: it is repaired for the call alone.
-static void lent(void **state)
+// system and the like use environ itself: it gets back what the program took out.
+static void restored(void **state)
 {
     (void)state;
     char *own[] = {"A=1", NULL}, **before = environ;
     environ = own;
-    char **taken = ms_env_lend();
-    assert_ptr_equal(taken, own);
-    assert_string_equal(environ[0], "A=1");
-    assert_string_equal(environ[1], alone);
-    assert_null(ms_env_lend()); // it has all that is needed
-    ms_env_take_back(taken);
-    assert_ptr_equal(environ, own);
+    ms_env_restore();
+    char **after = environ;
+    assert_ptr_not_equal(after, own);
+    assert_string_equal(after[0], "A=1");
+    assert_string_equal(after[1], alone);
+    ms_env_restore(); // it has all that is needed
+    assert_ptr_equal(environ, after);
     environ = before;
-    assert_null(ms_env_lend());
+    ms_env_restore();
+    assert_ptr_equal(environ, before);
+}
+
+// Another thread may add entries between the asking for the size and the copying.
+static void grown_meanwhile(void **state)
+{
+    (void)state;
+    char *given[40] = {"A=1", NULL}, *copy[64];
+    size_t size = ms_env_repaired_size(given, true);
+    assert_true(size < 16);
+    for (unsigned i = 0; i < 39; i++)
+        given[i] = i % 2 ? "LD_PRELOAD=/opt/c.so" : "B=2";
+    for (unsigned i = 0; i < 64; i++)
+        copy[i] = "not written";
+    ms_env_repair(given, true, copy, size);
+    for (size_t i = size; i < 64; i++)
+        assert_string_equal(copy[i], "not written");
+    size_t entries = 0;
+    while (copy[entries] != NULL)
+        entries++;
+    assert_string_equal(copy[entries - 1], TRACE);
 }
 
 // A program whose loader could not load the shim is spared its complaint.
@@ -158,8 +179,9 @@ static void cannot_load(void **state)
     (void)state;
     char *given[] = {"A=1", alone, TIMING, TRACE, NULL}, *copy[4096];
     assert_int_equal(ms_env_repaired_size(given, true), 0);
-    assert_in_range(ms_env_repaired_size(given, false), 5, 4096);
-    ms_env_repair(given, false, copy);
+    size_t size = ms_env_repaired_size(given, false);
+    assert_in_range(size, 5, 4096);
+    ms_env_repair(given, false, copy, size);
     assert_string_equal(copy[0], "A=1");
     assert_string_equal(copy[1], TIMING);
     assert_null(copy[2]);
@@ -190,7 +212,8 @@ int main(void)
             cmocka_unit_test(own_lists),
             cmocka_unit_test(shared_settings),
             cmocka_unit_test(index_of_the_process),
-            cmocka_unit_test(lent),
+            cmocka_unit_test(restored),
+            cmocka_unit_test(grown_meanwhile),
             cmocka_unit_test(cannot_load),
             cmocka_unit_test(not_followed),
     };
