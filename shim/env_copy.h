@@ -25,10 +25,11 @@ MS_INLINE void ms_env_give_back(const struct ms_env_copy *copy)
 }
 
 // Fills *c with the given environment, or a copy of it, in the caller's frame, that lets the child
-// join or, without `follow`, keeps it from trying.
+// join or, without `follow`, keeps it from trying. One that cannot be read is left to the kernel.
 #define MS_ENV_REPAIR(c, given, follow)                                                            \
     do {                                                                                           \
-        size_t pointers = ms_env_repaired_size(given, follow);                                     \
+        bool can_be_read = (given) == NULL || ms_sys_can_be_read(given);                           \
+        size_t pointers = can_be_read ? ms_env_repaired_size(given, follow) : 0;                   \
         size_t bytes = pointers * sizeof(char *);                                                  \
         char **copied = bytes == 0                  ? NULL                                         \
                         : bytes < MS_ENV_STACK_COPY ? alloca(bytes)                                \

@@ -49,7 +49,7 @@ static int attempt(
         struct ms_exec *x, const char *path, char *const arguments[], char *const environment[])
 {
     struct ms_env_copy copy;
-    ms_exec_before(x, AT_FDCWD, path, path, arguments);
+    ms_exec_before(x, AT_FDCWD, path, path, arguments, environment);
     MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(x->target));
     ms_real.execve(path, arguments, copy.environment);
     return end_attempt(x, &copy);
@@ -140,7 +140,7 @@ static int search_unseen(
         struct ms_exec *x, const char *file, char *const arguments[], char *const environment[])
 {
     struct ms_env_copy copy;
-    ms_exec_before(x, AT_FDCWD, NULL, file, arguments);
+    ms_exec_before(x, AT_FDCWD, NULL, file, arguments, environment);
     MS_ENV_REPAIR(&copy, environment, true);
     ms_real.execvpe(file, arguments, copy.environment);
     return end_attempt(x, &copy);
@@ -244,7 +244,7 @@ MS_EXPORT int execveat(int directory, const char *path, char *const arguments[],
     bool by_descriptor = (flags & AT_EMPTY_PATH) && path[0] == '\0';
     if (by_descriptor)
         name_descriptor(directory, name, sizeof name);
-    ms_exec_before(&x, directory, path, by_descriptor ? name : path, arguments);
+    ms_exec_before(&x, directory, path, by_descriptor ? name : path, arguments, environment);
     MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(x.target));
     ms_real.execveat(directory, path, arguments, copy.environment, flags);
     return end_attempt(&x, &copy);
@@ -261,7 +261,7 @@ MS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]
         return -1;
     }
     name_descriptor(fd, name, sizeof name);
-    ms_exec_before(&x, fd, "", name, arguments);
+    ms_exec_before(&x, fd, "", name, arguments, environment);
     copy = (struct ms_env_copy){(char **)(uintptr_t)environment, 0};
     if (environment != NULL) // which is an error that libc finds
         MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(x.target));

@@ -124,11 +124,11 @@ MS_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argum
         return -1;
     }
     // With CLONE_VM it is a thread, or the like of a vfork child: not a process of its own.
-    if ((flags & CLONE_VM) || function == NULL ||
-            !begin_fork(&birth, MS_SPAWN_CLONE, __builtin_return_address(0)))
+    if ((flags & CLONE_VM) || !begin_fork(&birth, MS_SPAWN_CLONE, __builtin_return_address(0)))
         return ms_real.clone(function, stack, flags, argument, parent_tid, tls, child_tid);
     struct start start = {function, argument};
-    int child = ms_real.clone(begin_clone, stack, flags, &start, parent_tid, tls, child_tid);
+    int child = ms_real.clone(function == NULL ? NULL : begin_clone, stack, flags, &start,
+            parent_tid, tls, child_tid);
     end_fork(&birth, child);
     return child;
 }

@@ -83,24 +83,46 @@ static int status_of(const siginfo_t *info)
     }
 }
 
+// libc's waitid does not tell the usage. It waits, as a cancellation point, and leaves the child;
+// the kernel's own then reaps it. Where another thread was faster one waits again.
+static int wait_and_reap(idtype_t type, id_t id, siginfo_t *info, int options, struct rusage *usage)
+{
+    for (;;) {
+        int result = ms_real.waitid(type, id, info, options | WNOWAIT);
+        if (result != 0 || info->si_pid == 0)
+            return result;
+        int failed = ms_sys_waitid(P_PID, info->si_pid, info, options | WNOHANG, usage);
+        if (failed == 0 && info->si_pid != 0)
+            return 0;
+        if (failed != 0 && failed != -ECHILD) {
+            errno = -failed;
+            return -1;
+        }
+    }
+}
+
 MS_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     struct ms_wait w = {.kind = MS_SPAWN_WAITID, .caller = __builtin_return_address(0)};
+    struct rusage usage;
     siginfo_t own;
     if (!ms_real_init()) {
         errno = ECHILD;
         return -1;
     }
+    if (options & WNOWAIT)
+        return ms_real.waitid(type, id, info, options);
     if (info == NULL)
         info = &own;
     w.start = ms_sys_ticks();
-    int result = ms_real.waitid(type, id, info, options);
+    int result = wait_and_reap(type, id, info, options, &usage);
     bool ended = info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
                  info->si_code == CLD_DUMPED;
-    if (result == 0 && info->si_pid != 0 && ended && !(options & WNOWAIT)) {
+    if (result == 0 && info->si_pid != 0 && ended) {
         int saved = errno;
         w.child = info->si_pid;
         w.status = status_of(info);
+        set_usage(&w, &usage);
         ms_spawn_waited(&w);
         errno = saved;
     }

@@ -292,8 +292,9 @@ static void write_end(unsigned how, int status, int guest)
     struct ms_note note;
     ms_note_begin(&note, memory, sizeof memory);
     ms_note_number(&note, MS_END_HOW, how);
+    // Of what a program passes to exit the kernel keeps eight bits.
     if (status != MS_STATUS_UNKNOWN)
-        ms_note_number(&note, MS_END_STATUS, (uint32_t)status);
+        ms_note_number(&note, MS_END_STATUS, (uint32_t)status & 0xff);
     if (guest != 0)
         ms_note_number(&note, MS_END_PID, (uint32_t)guest);
     ms_note_write(&note, MS_BLOCK_END, self);

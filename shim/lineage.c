@@ -197,10 +197,14 @@ static void write_exec(struct ms_exec *x, uint64_t cost, int error)
 }
 
 void ms_exec_before(struct ms_exec *x, int directory, const char *path, const char *shown,
-        char *const arguments[])
+        char *const arguments[], char *const environment[])
 {
-    if (!x->on)
+    bool can_be_read = (arguments == NULL || ms_sys_can_be_read(arguments)) &&
+                       (environment == NULL || ms_sys_can_be_read(environment));
+    if (!x->on) {
+        x->target = can_be_read ? MS_TARGET_UNKNOWN : MS_TARGET_FAULT;
         return;
+    }
     uint64_t now = ms_sys_ticks();
     bool is_first = x->start == 0;
     x->start = is_first ? x->entry : now;
@@ -211,7 +215,9 @@ void ms_exec_before(struct ms_exec *x, int directory, const char *path, const ch
     struct ms_gap *gap = ms_thread_gap(&ms_tls);
     x->gap = *gap;
     gap->begin = 0;
-    x->target = path == NULL ? MS_TARGET_UNKNOWN : ms_program_look(directory, path);
+    x->target = !can_be_read   ? MS_TARGET_FAULT
+                : path == NULL ? MS_TARGET_UNKNOWN
+                               : ms_program_look(directory, path);
     if (x->target == MS_TARGET_FAULT) // the kernel will say so: nothing may be read here
         x->path = NULL, x->arguments = NULL;
     if (x->target != MS_TARGET_ABSENT && x->target != MS_TARGET_FAULT) {

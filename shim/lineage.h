@@ -60,7 +60,7 @@ void ms_exec_enter(struct ms_exec *x, enum ms_spawn_kind kind, const void *calle
 // file is not there. `directory` and `path` as for openat(2); `shown`: what is recorded as the
 // path.
 void ms_exec_before(struct ms_exec *x, int directory, const char *path, const char *shown,
-        char *const arguments[]);
+        char *const arguments[], char *const environment[]);
 // It failed.
 void ms_exec_failed(struct ms_exec *x, int error);
 

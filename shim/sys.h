@@ -72,6 +72,9 @@ int ms_sys_file(int directory, const char *path, struct ms_sys_file *file);
 // Whether running it gives capabilities (capabilities(7), "File capabilities").
 bool ms_sys_has_capabilities(int fd);
 
+// Whether eight bytes at an address can be read: a pointer of the program's may be a wrong one.
+bool ms_sys_can_be_read(const void *address);
+
 // Device and inode of an open file.
 int ms_sys_identity(int fd, uint64_t *device, uint64_t *inode);
 // Makes sure that the file has space for [offset, offset + size). -EFBIG when RLIMIT_FSIZE forbids
@@ -89,6 +92,8 @@ void *ms_sys_map_file(int fd, uint64_t offset, size_t size);
 int ms_sys_unmap(void *address, size_t size);
 int ms_sys_advise(void *address, size_t size, int advice);
 
+// waitid(2) with its fifth argument, a struct rusage.
+int ms_sys_waitid(int type, int id, void *info, int options, void *usage);
 int ms_sys_pid(void);
 int ms_sys_parent_pid(void);
 int ms_sys_tid(void);

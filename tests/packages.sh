@@ -13,6 +13,7 @@ TEST_PACKAGES="$BUILD_PACKAGES
     clang clang-format libclang-rt-14-dev libcmocka-dev binutils universal-ctags
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross
     python3 python3-zstandard strace ltrace valgrind libc6-dbg
+    make redis-server libc6-i386
     jq sqlite3 git perl xz-utils bc procps
     libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 

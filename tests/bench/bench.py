@@ -23,6 +23,14 @@ LOOPS = [
     ("churn, 8 threads", ["churn", "--threads", "8"], 1),
 ]
 
+# The ways to make a child.
+SPAWNS = [
+    ("fork", "fork"),
+    ("fork and exec of /bin/true", "fork_exec"),
+    ("vfork and exec of /bin/true", "vfork_exec"),
+    ("posix_spawn of /bin/true", "posix_spawn"),
+]
+
 
 class Bench:
     """One bench of one build; its runs happen in a directory that is emptied before each."""
@@ -92,23 +100,34 @@ class Bench:
         tools.table("bytes of trace per event", heads[:len(rows[0])], rows)
 
     def spawns(self):
-        """A spawned /bin/true against a bare one, and what a tool adds to a program's start."""
-        rows = []
-        arguments = ["spawn", "--pairs", str(self.options.spawns), "--runs", "3"]
-        spawn = {tool.name: [] for tool in self.tools}
-        start = {tool.name: [] for tool in self.tools}
-        for _ in range(self.options.rounds):
+        """A child by each way against a bare one and one under a library that does nothing: the rounds
+        of all tools are interleaved, and each figure is compared with those of its own round."""
+        for label, loop in SPAWNS:
+            times = {tool.name: [] for tool in self.tools}
+            arguments = [loop, "--pairs", str(self.options.spawns), "--runs", "3"]
+            for _ in range(self.options.rounds):
+                for tool in self.tools:
+                    times[tool.name].append(self.run(tool, arguments) / 1e3)
+            self.ratios(f"{label}, us a child", times)
+        starts = {tool.name: [] for tool in self.tools}
+        for _ in range(4 * self.options.rounds):
             for tool in self.tools:
-                spawn[tool.name].append(self.run(tool, arguments) / 1e3)
-                for _ in range(4):
-                    tools.clean(self.directory)
-                    start[tool.name].append(tool.run(["/bin/true"], self.directory)[0] * 1e3)
+                tools.clean(self.directory)
+                starts[tool.name].append(tool.run(["/bin/true"], self.directory)[0] * 1e3)
+        self.ratios("running /bin/true, ms", starts)
+
+    def ratios(self, title, times):
+        """Prints the figures of each tool, and what they are to the bare ones and to those of loading a
+        library that does nothing."""
+        rows = []
         for tool in self.tools:
-            ratio = [a / b for a, b in zip(spawn[tool.name], spawn["bare"])]
-            rows.append([tool.name, tools.middle(spawn[tool.name]), tools.middle(ratio, 2),
-                         tools.middle(start[tool.name])])
-        tools.table("spawning /bin/true (half fork+exec, half posix_spawn), and running it",
-                    ["", "us a spawn", "ratio to bare", "ms to run it"], rows)
+            row = [tool.name, tools.middle(times[tool.name])]
+            for other in ("bare", "preloaded"):
+                known = other in times
+                row.append(tools.middle([a / b for a, b in zip(times[tool.name], times[other])], 2)
+                           if known else "")
+            rows.append(row)
+        tools.table(title, ["", "median", "ratio to bare", "ratio to preloaded"], rows)
 
     def analyzer(self):
         """Speed and memory of the report, on a churn and on one four times as long."""

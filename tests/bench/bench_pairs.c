@@ -9,7 +9,8 @@
 //   mmap        1 MiB that is mapped and unmapped each time
 //   churn       every pair replaces one random block of --live (100000) by one of 16 to 1024 bytes;
 //               the blocks are divided among --threads threads
-//   spawn       a "pair" is one /bin/true, forked and executed on even turns, posix_spawned on odd
+//   fork        a "pair" is one child that ends at once, and the wait for it
+//   fork_exec   a "pair" is one /bin/true, forked and executed; so vfork_exec, posix_spawn
 //
 // Runs --runs times --pairs pairs after one run to warm up, and prints one line:
 //   LOOP threads=T pairs=N runs=R min=NS median=NS allocs=A frees=F
@@ -133,22 +134,56 @@ static void wait_for(pid_t child)
         abort();
 }
 
-static void run_spawn(struct blocks *blocks, long pairs)
+static char *const true_argv[] = {"/bin/true", NULL};
+
+static void run_fork(struct blocks *blocks, long pairs)
 {
     (void)blocks;
-    char *const argv[] = {"/bin/true", NULL};
+    for (long i = 0; i < pairs; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        wait_for(child);
+    }
+}
+
+static void run_fork_exec(struct blocks *blocks, long pairs)
+{
+    (void)blocks;
+    for (long i = 0; i < pairs; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            execv(true_argv[0], true_argv);
+            _exit(127);
+        }
+        wait_for(child);
+    }
+}
+
+static pid_t vfork_exec(void)
+{
+    pid_t child = vfork();
+    if (child == 0) {
+        execv(true_argv[0], true_argv);
+        _exit(127);
+    }
+    return child;
+}
+
+static void run_vfork_exec(struct blocks *blocks, long pairs)
+{
+    (void)blocks;
+    for (long i = 0; i < pairs; i++)
+        wait_for(vfork_exec());
+}
+
+static void run_posix_spawn(struct blocks *blocks, long pairs)
+{
+    (void)blocks;
     for (long i = 0; i < pairs; i++) {
         pid_t child = -1;
-        if (i % 2) {
-            if (posix_spawn(&child, argv[0], NULL, NULL, argv, environ))
-                abort();
-        } else {
-            child = fork();
-            if (child == 0) {
-                execv(argv[0], argv);
-                _exit(127);
-            }
-        }
+        if (posix_spawn(&child, true_argv[0], NULL, NULL, true_argv, environ))
+            abort();
         wait_for(child);
     }
 }
@@ -159,7 +194,10 @@ static const struct loop loops[] = {
         {.name = "kept", .run = run_big, .prepare = prepare_kept, .allocates = true},
         {.name = "mmap", .run = run_big, .prepare = prepare_mmap, .allocates = true},
         {.name = "churn", .run = run_churn, .churns = true, .allocates = true},
-        {.name = "spawn", .run = run_spawn},
+        {.name = "fork", .run = run_fork},
+        {.name = "fork_exec", .run = run_fork_exec},
+        {.name = "vfork_exec", .run = run_vfork_exec},
+        {.name = "posix_spawn", .run = run_posix_spawn},
 };
 
 static double now_ns(void)
@@ -328,7 +366,8 @@ int main(int argc, char **argv)
 {
     static double ns[MAX_RUNS];
     if (!parse(argc, argv)) {
-        fprintf(stderr, "usage: bench_pairs malloc32|malloc512|kept|mmap|churn|spawn\n"
+        fprintf(stderr, "usage: bench_pairs malloc32|malloc512|kept|mmap|churn|\n"
+                        "                   fork|fork_exec|vfork_exec|posix_spawn\n"
                         "       [--pairs N] [--runs N] [--threads N (churn)] [--live N]\n");
         return 2;
     }

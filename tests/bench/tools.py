@@ -56,6 +56,7 @@ def tools(build, wanted=None):
     heaptrack heaptrack.*, in the directory of the run."""
     build = os.path.abspath(build)
     found = [Tool("bare", lambda argv: (argv, {})),
+             Tool("preloaded", preload(f"{build}/tests/bench/libpreloaded.so")),
              Tool("forward", preload(f"{build}/tests/bench/libforward.so"))]
     memusage = memusage_library()
     if memusage:

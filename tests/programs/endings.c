@@ -27,6 +27,8 @@ int main(int argc, char **argv)
         exit(3);
     if (!strcmp(how, "_exit"))
         _exit(4);
+    if (!strcmp(how, "_Exit"))
+        _Exit(6);
     if (!strcmp(how, "quick_exit"))
         quick_exit(5);
     if (!strcmp(how, "abort"))
@@ -37,6 +39,10 @@ int main(int argc, char **argv)
         signal(SIGUSR1, handler);
         raise(SIGUSR1);
     }
+    if (!strcmp(how, "segv"))
+        *(volatile int *)hidden(16) = 1;
+    if (!strcmp(how, "fpe"))
+        raise(SIGFPE);
     if (!strcmp(how, "term"))
         raise(SIGTERM);
     return 0;

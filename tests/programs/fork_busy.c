@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Four threads allocate while the main thread forks 50 times; the children allocate at once.
+// Threads (argv[1], or 4) allocate while the main thread forks (argv[2], or 50 times); the children
+// allocate at once.
 #include "say.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/wait.h>
 
 static atomic_int stop;
@@ -20,12 +22,13 @@ static void *work(void *arg)
     return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    pthread_t thread[4];
-    for (size_t i = 0; i < 4; i++)
-        pthread_create(&thread[i], NULL, work, (void *)(i + 1));
-    for (int i = 0; i < 50; i++) {
+    pthread_t thread[64];
+    int threads = argc > 1 ? atoi(argv[1]) : 4, forks = argc > 2 ? atoi(argv[2]) : 50;
+    for (int i = 0; i < threads; i++)
+        pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)(i + 1));
+    for (int i = 0; i < forks; i++) {
         pid_t pid = fork();
         need(pid >= 0, "fork");
         if (pid == 0) {
@@ -40,7 +43,7 @@ int main(void)
         need(status == 0, "child's status");
     }
     stop = 1;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < threads; i++)
         pthread_join(thread[i], NULL);
     say("count pid=%d kind=malloc n=%d", getpid(), made);
     return 0;

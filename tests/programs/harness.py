@@ -12,6 +12,7 @@ A test program says on stdout what it did (say.h); check_said() compares that wi
     count pid=… kind=… n=… bytes=…     so many events of a kind by the program's own code
     process pid=… ppid=… origin=…      the trace has this process
     need failed …                      the program itself saw something wrong
+    fork, exec, wait, proc …           processes and calls that make them: spawns.py
 
 Own code is what lies in the program's own text: the programs are linked at a fixed address.
 """
@@ -36,6 +37,7 @@ SKIP = 77
 ALLOCS = ("malloc calloc realloc reallocarray memalign aligned_alloc posix_memalign valloc "
           "pvalloc").split()
 FREES = "free free_sized free_aligned_sized".split()
+WORDS = "event count process need note fork exec wait proc".split()
 
 _wrong = []
 
@@ -87,7 +89,7 @@ class Result:
         """The lines of stdout in the form `word key=value …`, as (word, {key: value})."""
         for line in self.out.decode("utf-8", "replace").splitlines():
             words = line.split()
-            if words and words[0] in ("event", "count", "process", "need", "note"):
+            if words and words[0] in WORDS:
                 yield words[0], dict(w.split("=", 1) for w in words[1:] if "=" in w), line
 
 
@@ -216,11 +218,7 @@ class Trace:
         self.path = path
         self.records = list(dump_in_order(path))
         self.events = [r for r in self.records if r["record"] == "event"]
-        images = {}  # a process tells of itself in two records
-        for r in self.records:
-            if r["record"] == "process":
-                images.setdefault(r["process"], {}).update(r)
-        self.processes = list(images.values())
+        self.processes = merged(r for r in self.records if r["record"] == "process")
         expect(self.events, f"{path}: no events")
 
     def own(self, **wanted):
@@ -234,6 +232,16 @@ class Trace:
         for e in events:
             groups[e["process"], e["thread"]].append(e)
         return [groups[k] for k in sorted(groups, key=lambda k: k[1])]
+
+
+def merged(records):
+    """One record a process: what it wrote early and later, and what a copy has of its parent."""
+    known = {}
+    for r in records:
+        known.setdefault(r["process"], {}).update((k, v) for k, v in r.items() if v is not None)
+    for r in known.values():
+        r.setdefault("exe", known.get(r.get("parent"), {}).get("exe", ""))
+    return list(known.values())
 
 
 def same_event(said, event):
@@ -264,7 +272,7 @@ def check_said(result, trace=None, least=1):
     said = collections.OrderedDict()
     things = 0
     for word, keys, line in result.said():
-        things += word != "note"
+        things += word in ("event", "count", "process", "need")
         if word == "event":
             said.setdefault(keys.get("tid", "0"), []).append(keys)
         elif word == "count":

@@ -3,10 +3,11 @@
 from harness import *
 
 
-def finding(name, severity_of=None):
-    path = program("finding_" + name.replace("-", "_"))
+def finding(name, cmd=None):
+    """Found in the bad program, whose command line is cmd with "bad", and not in the good one."""
+    cmd = cmd or [program("finding_" + name.replace("-", "_")), "bad"]
     for how in ("bad", "good"):
-        spied = traced([path, how])
+        spied = traced([how if word == "bad" else word for word in cmd])
         equal(spied.status, 0, f"{how}: exit status")
         check(spied.trace)
         found = report(spied.trace)["findings"]
@@ -39,6 +40,34 @@ def test_calloc_fresh():
 
 def test_hot_temporary():
     finding("hot-temporary")
+
+
+def spawn_finding(name):
+    finding(name, [program("finding_spawns"), name, "bad", program("nothing"), PROGRAMS])
+
+
+def test_fork_to_exec():
+    spawn_finding("fork-to-exec")
+
+
+def test_fork_late():
+    spawn_finding("fork-late")
+
+
+def test_path_search():
+    spawn_finding("path-search")
+
+
+def test_spawn_storm():
+    spawn_finding("spawn-storm")
+
+
+def test_fork_gap():
+    spawn_finding("fork-gap")
+
+
+def test_idle_child():
+    spawn_finding("idle-child")
 
 
 if __name__ == "__main__":

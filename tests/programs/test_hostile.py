@@ -81,7 +81,7 @@ def test_late_free_threads():
 
 
 def test_preload_kept():
-    """A child has the preloads that the program chose for it, and the shim."""
+    """Hazard B14: a child has the preloads that the program chose for it, and the shim."""
     mark = program("libmark.so")
     cmd = [program("preload_kept"), mark]
     plain = run(cmd, preload=[mark])

@@ -24,7 +24,7 @@ sources=$(ls shim/*.c shim/*_aarch64.S | grep -v x86_64)
 $compiler -std=gnu11 -O2 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
     -fno-builtin -Iinclude -Ishim -I"$out" -shared -o "$out/libmemspy.so" $sources $zstd \
     -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL
-$compiler -std=gnu11 -O2 -Wall -Wextra -Werror -fno-builtin -o "$out/run" tests/gates/aarch64_run.c
+$compiler -std=gnu11 -O2 -Wall -Wextra -Werror -fno-builtin -o "$out/run" tests/real/aarch64_run.c
 
 cd "$out"
 QEMU_LD_PREFIX=$root timeout -s KILL 60 qemu-aarch64 -E LD_PRELOAD="$out/libmemspy.so" \

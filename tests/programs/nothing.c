@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+// The shortest program.
+int main(void)
+{
+    return 0;
+}
