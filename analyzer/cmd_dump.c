@@ -243,7 +243,7 @@ static const char *target_name(uint64_t target)
 
 static bool is_duration(unsigned tag)
 {
-    return tag == MS_SPAWN_P_COST || tag == MS_SPAWN_P_READING;
+    return tag == MS_SPAWN_P_COST || tag == MS_SPAWN_P_READING || tag == MS_SPAWN_P_OWN;
 }
 
 static bool is_moment(unsigned tag)

@@ -45,12 +45,12 @@ static void note_processes(struct ms_report *report)
     report->resolution_ns = ms_clock_ns(&report->reader->clock, (double)resolution);
 }
 
-// Ticks that the shim spent on reading /proc beside the calls that make processes.
-static double reading_of(const struct ms_spawns *spawns)
+// Ticks that the shim spent around the calls that make processes.
+static double around_spawns(const struct ms_spawns *spawns)
 {
     double ticks = 0;
     for (size_t i = 0; i < spawns->count; i++)
-        ticks += (double)spawns->list[i].number[MS_SPAWN_P_READING];
+        ticks += (double)spawns->list[i].number[MS_SPAWN_P_OWN];
     return ticks;
 }
 
@@ -62,8 +62,8 @@ static void note_own_cost(struct ms_report *report)
     own->recording = ms_clock_ns(clock, ms_replay_event_cost(replay));
     own->packing = (double)replay->totals.counters.tally[MS_TALLY_SEAL_NS];
     own->starting = ms_replay_setup_cost(replay);
-    own->reading = ms_clock_ns(clock, reading_of(&report->reader->spawns));
-    own->all = own->recording + own->packing + own->starting + own->reading;
+    own->spawning = ms_clock_ns(clock, around_spawns(&report->reader->spawns));
+    own->all = own->recording + own->packing + own->starting + own->spawning;
     own->per_event = (own->recording + own->packing) / (double)replay->totals.events;
 }
 

@@ -15,7 +15,7 @@ struct ms_own_cost {
     double recording; // of the events, one by one
     double packing;   // of the buffers
     double starting;  // of the processes
-    double reading;   // /proc, beside the calls that make processes
+    double spawning;  // beside the calls that make processes, reading /proc mostly
     double all;
     double per_event; // recording and packing; not a number without events
 };

@@ -200,7 +200,7 @@ static void put_overhead(struct ms_json *json, const struct ms_report *report)
     ms_json_put_real(json, "total_ns", report->own.all);
     ms_json_put_real(json, "seal_ns", report->own.packing);
     ms_json_put_real(json, "start_ns", report->own.starting);
-    ms_json_put_real(json, "proc_read_ns", report->own.reading);
+    ms_json_put_real(json, "spawn_ns", report->own.spawning);
     ms_json_put_number(json, "seals", totals->counters.tally[MS_TALLY_SEALS]);
     ms_json_put_real(
             json, "share", report->lifetime_ns > 0 ? report->own.all / report->lifetime_ns : NAN);

@@ -167,6 +167,8 @@ static void put_fork(
     put_duration(json, "reading_ns", report, ms_spawn_has(call, MS_SPAWN_P_READING),
             number[MS_SPAWN_P_READING]);
     put_duration(
+            json, "own_ns", report, ms_spawn_has(call, MS_SPAWN_P_OWN), number[MS_SPAWN_P_OWN]);
+    put_duration(
             json, "latency_ns", report, child && child->has_latency, child ? child->latency : 0);
     put_call_site(json, report, call);
     ms_json_end(json);

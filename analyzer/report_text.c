@@ -46,7 +46,7 @@ static void print_own_cost(const struct ms_report_text *out)
     const struct ms_own_cost *own = &report->own;
     char line[384], cells[7][MS_CELL];
     snprintf(line, sizeof line,
-            "%s of CPU time: %s recording, %s packing, %s starting, %s reading /proc (%s of the "
+            "%s of CPU time: %s recording, %s packing, %s starting, %s beside forks (%s of the "
             "run "
             "time), "
             "%s an event%s",
@@ -54,7 +54,7 @@ static void print_own_cost(const struct ms_report_text *out)
             ms_text_ns(&out->text, cells[1], own->recording),
             ms_text_ns(&out->text, cells[2], own->packing),
             ms_text_ns(&out->text, cells[3], own->starting),
-            ms_text_ns(&out->text, cells[4], own->reading),
+            ms_text_ns(&out->text, cells[4], own->spawning),
             ms_text_share(cells[5], own->all, report->lifetime_ns),
             ms_text_ns(&out->text, cells[6], own->per_event),
             report->is_exact ? "; the delivery of signals is not included" : "");

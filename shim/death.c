@@ -9,6 +9,7 @@
 
 #include "real.h"
 #include "sys.h"
+#include "tls.h"
 
 #include <ucontext.h>
 
@@ -31,6 +32,8 @@ static struct sigaction program_default[65];
 
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
+    // In exact mode it may come while system calls are dispatched: not those that follow.
+    ms_tls.place.selector = 0;
     // In a call that had it unblocked for its own time (sigsuspend, ppoll) it is blocked again on
     // return, and has to be taken now.
     sigdelset(&((ucontext_t *)context)->uc_sigmask, signal);

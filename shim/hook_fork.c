@@ -19,7 +19,7 @@
 // finds that it is in the child: it finds the birth here, too.
 static bool begin_fork(struct ms_birth *birth, enum ms_spawn_kind kind, const void *caller)
 {
-    if (!ms_spawn_before(birth, kind, caller))
+    if (!ms_spawn_before(birth, kind, caller, ms_sys_ticks()))
         return false;
     ms_tls.birth = birth;
     birth->start = ms_sys_ticks();

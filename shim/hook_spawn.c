@@ -57,6 +57,7 @@ static int spawn_by(const struct spawn *how, int *made, const char *name,
         char *const arguments[], char *const environment[])
 {
     struct ms_env_copy copy;
+    uint64_t entry = ms_sys_ticks();
     struct ms_birth birth;
     struct ms_spawn_result result = {.path = name, .arguments = arguments, .has_cost = true};
     int own = 0;
@@ -67,7 +68,7 @@ static int spawn_by(const struct spawn *how, int *made, const char *name,
     if (result.target == MS_TARGET_FAULT)
         result = (struct ms_spawn_result){.has_cost = true};
     MS_ENV_REPAIR(&copy, environment, ms_program_may_follow(result.target));
-    bool on = ms_spawn_before(&birth, how->kind, how->caller);
+    bool on = ms_spawn_before(&birth, how->kind, how->caller, entry);
     if (made == NULL)
         made = &own;
     result.error = how->real(made, name, actions, attributes, arguments, copy.environment);
@@ -136,6 +137,7 @@ static void prepare_shell(enum ms_target *target)
 
 MS_EXPORT int system(const char *command)
 {
+    uint64_t entry = ms_sys_ticks();
     struct ms_birth birth;
     enum ms_target target;
     if (!ms_real_init())
@@ -143,7 +145,7 @@ MS_EXPORT int system(const char *command)
     if (command == NULL)
         return ms_real.system(command);
     prepare_shell(&target);
-    if (!ms_spawn_before(&birth, MS_SPAWN_SYSTEM, __builtin_return_address(0)))
+    if (!ms_spawn_before(&birth, MS_SPAWN_SYSTEM, __builtin_return_address(0), entry))
         return ms_real.system(command);
     int status = ms_real.system(command);
     int saved = errno;
@@ -161,12 +163,13 @@ MS_EXPORT int system(const char *command)
 
 MS_EXPORT FILE *popen(const char *command, const char *mode)
 {
+    uint64_t entry = ms_sys_ticks();
     struct ms_birth birth;
     enum ms_target target;
     if (!ms_real_init())
         return NULL;
     prepare_shell(&target);
-    if (!ms_spawn_before(&birth, MS_SPAWN_POPEN, __builtin_return_address(0)))
+    if (!ms_spawn_before(&birth, MS_SPAWN_POPEN, __builtin_return_address(0), entry))
         return ms_real.popen(command, mode);
     FILE *stream = ms_real.popen(command, mode);
     int saved = errno;
@@ -184,6 +187,7 @@ MS_EXPORT FILE *popen(const char *command, const char *mode)
 // Only a command substitution makes a process.
 MS_EXPORT int wordexp(const char *restrict words, wordexp_t *restrict result, int flags)
 {
+    uint64_t entry = ms_sys_ticks();
     struct ms_birth birth;
     enum ms_target target;
     if (!ms_real_init())
@@ -193,7 +197,7 @@ MS_EXPORT int wordexp(const char *restrict words, wordexp_t *restrict result, in
     if (!may_fork)
         return ms_real.wordexp(words, result, flags);
     prepare_shell(&target);
-    if (!ms_spawn_before(&birth, MS_SPAWN_WORDEXP, __builtin_return_address(0)))
+    if (!ms_spawn_before(&birth, MS_SPAWN_WORDEXP, __builtin_return_address(0), entry))
         return ms_real.wordexp(words, result, flags);
     int failed = ms_real.wordexp(words, result, flags);
     int saved = errno;

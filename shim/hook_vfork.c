@@ -24,6 +24,7 @@ MS_HIDDEN void *ms_vfork_after(pid_t child);
 struct ms_vfork_plan ms_vfork_before(void *return_address)
 {
     struct ms_tls *t = &ms_tls;
+    uint64_t entry = ms_sys_ticks();
     ms_real_init();
     struct ms_vfork_plan plan = {ms_real.vfork != NULL ? ms_real.vfork : ms_real.fork, 0};
     if (!ms_life_here())
@@ -40,7 +41,7 @@ struct ms_vfork_plan ms_vfork_before(void *return_address)
     frame->state = t->place.state;
     frame->gap = (struct ms_gap){0};
     frame->own = 0;
-    plan.records = ms_spawn_before(&frame->birth, MS_SPAWN_VFORK, return_address);
+    plan.records = ms_spawn_before(&frame->birth, MS_SPAWN_VFORK, return_address, entry);
     if (!plan.records)
         t->thread->vfork_depth--;
     return plan;

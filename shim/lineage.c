@@ -67,13 +67,15 @@ static void put_command(struct ms_note *note, const char *command)
 
 // --- calls that make processes --------------------------------------------------------------
 
-bool ms_spawn_before(struct ms_birth *birth, enum ms_spawn_kind kind, const void *caller)
+bool ms_spawn_before(
+        struct ms_birth *birth, enum ms_spawn_kind kind, const void *caller, uint64_t entry)
 {
     if (!ms_life_here())
         return false;
     uint64_t begin = ms_sys_ticks();
     ms_proc_memory(&birth->memory);
     birth->kind = kind;
+    birth->entry = entry;
     birth->caller = (uintptr_t)caller;
     birth->start = ms_sys_ticks();
     birth->reading = birth->start - begin;
@@ -130,6 +132,9 @@ static void write_birth(
     if (r->command != NULL)
         put_command(&note, r->command);
     put_arguments(&note, r->arguments);
+    // All that was not the real call, but for the writing of this block.
+    if (r->has_cost)
+        number(&note, MS_SPAWN_P_OWN, ms_sys_ticks() - birth->entry - r->cost);
     write_note(&note, process);
 }
 

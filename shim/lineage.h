@@ -12,8 +12,10 @@
 
 // --- calls that make processes --------------------------------------------------------------
 
-// Fills *birth, its start last. False when nothing is recorded here: then only forward.
-bool ms_spawn_before(struct ms_birth *birth, enum ms_spawn_kind kind, const void *caller);
+// Fills *birth, its start last. False when nothing is recorded here: then only forward. `entry`:
+// ticks when the hook was entered.
+bool ms_spawn_before(
+        struct ms_birth *birth, enum ms_spawn_kind kind, const void *caller, uint64_t entry);
 
 // What a call did beyond its kind's name; zeros and NULL where there is nothing to tell.
 struct ms_spawn_result {

@@ -21,6 +21,7 @@ struct ms_gap {
 struct ms_birth {
     unsigned kind; // enum ms_spawn_kind
     uint64_t caller;
+    uint64_t entry;   // ticks when the hook was entered
     uint64_t reading; // ticks that reading `memory` took
     uint64_t start;   // ticks before the real call
     struct ms_proc_memory memory;

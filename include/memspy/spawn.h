@@ -85,7 +85,8 @@ enum ms_spawn_kind {
     X(GAP_BEGIN, 26, "gap_begin", false)                                                           \
     X(GAP_DUPS, 27, "gap_dups", false)                                                             \
     X(GAP_CLOSES, 28, "gap_closes", false)                                                         \
-    X(GAP_OPENS, 29, "gap_opens", false)
+    X(GAP_OPENS, 29, "gap_opens", false)                                                           \
+    X(OWN, 30, "own", false)
 
 enum ms_spawn_property {
 #define MS_SPAWN_ENUM(name, tag, text, is_text) MS_SPAWN_P_##name = tag,

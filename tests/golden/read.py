@@ -319,16 +319,16 @@ SPAWN_KINDS = {  # 8.6
     42: "wait3", 43: "wait4", 44: "waitid", 45: "pclose", 60: "main"}
 SPAWN_KEYS = ("- kind pid tid child start cost errno caller rss_kb rss_anon_kb rss_file_kb "
               "rss_shmem_kb pte_kb vsz_kb threads reading path argv entry target status utime_us "
-              "stime_us maxrss_kb stream gap_begin gap_dups gap_closes gap_opens").split()
+              "stime_us maxrss_kb stream gap_begin gap_dups gap_closes gap_opens own").split()
 
 
 def spawn_line(payload, header):  # 8.6
-    found = properties(payload, {*range(1, 30)} - {17, 18})
+    found = properties(payload, {*range(1, 31)} - {17, 18})
     line = {"process": header["process"], "record": "spawn",
             "kind": SPAWN_KINDS.get(found.get(1), "unknown")}
     if found.get(2):
         line["pid"] = found[2]
-    for tag in sorted(set(found) & {*range(3, 30)}):
+    for tag in sorted(set(found) & {*range(3, 31)}):
         value = found[tag]
         if tag == 17:
             value = string(value[:1024]) or None

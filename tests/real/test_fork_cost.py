@@ -7,6 +7,7 @@ from spawns import *
 
 TRIES = 4  # machines are noisy
 KINDS = {"fork": "fork", "fork_exec": "fork", "vfork_exec": "vfork", "posix_spawn": "posix_spawn"}
+WRITING_NS = 10000
 
 
 def rows_of(out):
@@ -32,14 +33,16 @@ def once(runs, touched):
                  and row["begin_ns"] <= f["at"] <= row["end_ns"]]
         equal(len(forks), row["runs"], f"forks in the row {name} {row}")
         ns = statistics.median(f["ns"] for f in forks)
-        reading = statistics.median(f["reading_ns"] or 0 for f in forks)
+        around = statistics.median(f["own_ns"] or 0 for f in forks)
         own = row["median_ns"]
         print(f"{name:12} {row['touched']:4} {row['untouched']:4} MiB: own {own / 1e3:8.1f} us, trace "
-              f"{ns / 1e3:8.1f}, reading {reading / 1e3:5.1f}")
-        # The program's clock runs around the hook, so that reading /proc is in its figure only.
-        if abs(ns + reading - own) > max(0.05 * own, 5000):
+              f"{ns / 1e3:8.1f}, recorder {around / 1e3:5.1f}")
+        # The program's clock runs around the hook, so that what the recorder does there is in its
+        # figure only. It tells all of that but the writing of its block, just after the fork has
+        # made every page of the caller one to be copied. fork_raw compares ns itself.
+        if abs(ns + around - own) > max(0.05 * own, 5000 + WRITING_NS):
             wrong.append(f"{name} at {row['touched']}+{row['untouched']} MiB: own {own} ns, trace {ns} "
-                         f"and reading {reading}")
+                         f"and the recorder {around}")
         if abs(statistics.median(f["pte_kb"] for f in forks) - row["pte_kb"]) > 16:
             wrong.append(f"{name}: VmPTE {forks[0]['pte_kb']}, own {row['pte_kb']}")
         found[name, row["touched"], row["untouched"]] = ns, forks
