@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What aarch64_run.sh runs: allocations of several paths, fork, vfork (nested too), a failing exec.
+// What aarch64_run.sh runs: allocations of several paths, vfork (nested too), failing execs.
 // qemu-user makes a fork of vfork: what is seen is the assembly around it, not the shared memory.
+// glibc's own fork hangs under qemu-user 7.2, untraced as well.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +27,8 @@ int main(void)
     volatile int wrong = 0;
     for (size_t i = 1; i <= 1000; i++)
         free(malloc(i * 300));
-    pid_t child = fork();
-    if (child == 0) {
-        free(malloc(100));
-        _exit(2);
-    }
-    wrong = wrong + (await(child) != 2);
-    for (int i = 0; i < 20; i++) {
+    pid_t child;
+    for (volatile int i = 0; i < 20; i++) {
         child = vfork();
         if (child == 0) {
             if (i % 2 == 0)
