@@ -106,10 +106,49 @@ static void drop_stand_ins(struct ms_births *births)
     births->count = kept;
 }
 
+static int by_gone(const void *a, const void *b)
+{
+    const struct ms_child_gone *x = a, *y = b;
+    int order = compare(x->process, y->process);
+    if (!order)
+        order = compare(x->child, y->child);
+    return order ? order : compare(x->ticks, y->ticks);
+}
+
+static void add_end(struct ms_births *births, size_t *capacity, uint32_t process, uint64_t child,
+        uint64_t ticks)
+{
+    if (!child)
+        return;
+    births->ends =
+            ms_memory_grow(births->ends, births->end_count + 1, capacity, sizeof *births->ends);
+    births->ends[births->end_count++] = (struct ms_child_gone){process, child, ticks};
+}
+
+// What tells that a child had ended: its own END, if it was a vfork child, and its parent's wait.
+static void collect_ends(struct ms_births *births, const struct ms_processes *processes,
+        const struct ms_spawns *spawns)
+{
+    size_t capacity = 0;
+    for (size_t i = 0; i < spawns->count; i++) {
+        const struct ms_spawn *call = &spawns->list[i];
+        if (ms_spawn_class_of(call) == MS_SPAWN_WAITS && !ms_spawn_failed(call))
+            add_end(births, &capacity, call->process, call->number[MS_SPAWN_P_CHILD],
+                    ms_spawn_finish(call));
+    }
+    for (size_t i = 0; i < processes->child_end_count; i++) {
+        const struct ms_child_end *end = &processes->child_ends[i];
+        add_end(births, &capacity, end->process, end->pid, end->ending.ticks);
+    }
+    if (births->end_count)
+        qsort(births->ends, births->end_count, sizeof *births->ends, by_gone);
+}
+
 void ms_births_collect(struct ms_births *births, const struct ms_processes *processes,
         const struct ms_spawns *spawns)
 {
     births->spawns = spawns;
+    collect_ends(births, processes, spawns);
     for (size_t i = 0; i < spawns->count; i++)
         collect_call(births, processes, &spawns->list[i]);
     for (size_t i = 0; i < processes->child_end_count; i++) {
@@ -127,6 +166,7 @@ void ms_births_collect(struct ms_births *births, const struct ms_processes *proc
 void ms_births_free(struct ms_births *births)
 {
     free(births->list);
+    free(births->ends);
     *births = (struct ms_births){0};
 }
 
@@ -151,12 +191,32 @@ static size_t up_to(
     return low;
 }
 
+// Whether a child that was born at `start` is known to have ended before `ticks`: its pid may then
+// be another's.
+static bool ended_between(const struct ms_births *births, uint32_t process, uint64_t child,
+        uint64_t start, uint64_t ticks)
+{
+    size_t low = 0, high = births->end_count;
+    const struct ms_child_gone key = {.process = process, .child = child, .ticks = start};
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_gone(&births->ends[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct ms_child_gone *end = low < births->end_count ? &births->ends[low] : NULL;
+    return end && end->process == process && end->child == child && end->ticks < ticks;
+}
+
 struct ms_birth *ms_birth_find(
         const struct ms_births *births, uint32_t process, uint64_t child, uint64_t ticks)
 {
     size_t at = child ? up_to(births, process, child, ticks) : 0;
     struct ms_birth *birth = at ? &births->list[at - 1] : NULL;
-    return birth && birth->process == process && birth->child == child ? birth : NULL;
+    if (!birth || birth->process != process || birth->child != child)
+        return NULL;
+    return ended_between(births, process, child, birth->start, ticks) ? NULL : birth;
 }
 
 // The spawn list is in the order of start.

@@ -17,10 +17,19 @@ struct ms_birth {
     struct ms_node *node;     // of the child
 };
 
+// A child is known to have ended by then.
+struct ms_child_gone {
+    uint32_t process; // that awaited it, or in whose memory it ran
+    uint64_t child;
+    uint64_t ticks;
+};
+
 struct ms_births {
     struct ms_birth *list; // by process, child and start
     size_t count;
     size_t capacity;
+    struct ms_child_gone *ends; // by process, child and time
+    size_t end_count;
     const struct ms_spawns *spawns;
 };
 
@@ -33,7 +42,8 @@ void ms_births_free(struct ms_births *births);
 struct ms_birth *ms_birth_find_made(
         const struct ms_births *births, uint32_t process, uint64_t start);
 
-// The latest birth of that child in that process, not after `ticks`; NULL if there is none.
+// The latest birth of that child in that process, not after `ticks`; NULL if there is none, or if
+// that child had ended by then.
 struct ms_birth *ms_birth_find(
         const struct ms_births *births, uint32_t process, uint64_t child, uint64_t ticks);
 

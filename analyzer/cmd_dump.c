@@ -236,8 +236,8 @@ static void dump_end(struct dump *dump, struct ms_cursor in)
 
 static const char *target_name(uint64_t target)
 {
-    static const char *const names[] = {
-            "unknown", "followed", "static", "secure", "foreign", "absent", "no_shim", "alone"};
+    static const char *const names[] = {"unknown", "followed", "static", "secure", "foreign",
+            "absent", "no_shim", "alone", "dropped"};
     return names[target < sizeof names / sizeof *names ? target : 0];
 }
 

@@ -156,6 +156,8 @@ static const char *why_not_followed(
         return "its file could not be opened";
     case MS_TARGET_NO_SHIM:
         return "the shim cannot be found from its root";
+    case MS_TARGET_DROPPED:
+        return "the shim was taken out of its environment";
     case MS_TARGET_ALONE:
         return "MEMSPY_FOLLOW=0";
     default:

@@ -157,7 +157,10 @@ static void trace_fork(
     lineage->is_direct = true;
     // A child in a PID namespace of its own has another pid than the one its parent was told.
     uint64_t made = image->number[MS_PROCESS_MADE], pid = image->number[MS_PROCESS_PID];
-    if (!made || !claim(lineage, ms_birth_find_made(tracer->births, parent->index, made), image))
+    bool is_announced = made || !(image->number[MS_PROCESS_FLAGS] & MS_PROCESS_LATE);
+    if (made && claim(lineage, ms_birth_find_made(tracer->births, parent->index, made), image))
+        return;
+    if (is_announced)
         claim(lineage, ms_birth_find(tracer->births, parent->index, pid, start), image);
 }
 

@@ -14,9 +14,10 @@
 #include <ucontext.h>
 
 // The common ones of those that end by default (signal(7)); not SIGXFSZ, which our own writes
-// avoid.
-static const uint8_t watched[] = {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
-        SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU};
+// avoid. First those that others send.
+static const uint8_t watched[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM,
+        SIGTERM, SIGXCPU, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV};
+#define SENT 9
 
 static void (*tell_end)(int signal); // NULL until ms_death_init
 
@@ -30,15 +31,16 @@ static struct sigaction program_default[65];
 #define LIBC_FLAGS 0
 #endif
 
+// The kernel has put the default back before it called this: no system call that a filter may
+// refuse is needed for that.
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
     // In exact mode it may come while system calls are dispatched: not those that follow.
     ms_tls.place.selector = 0;
-    // In a call that had it unblocked for its own time (sigsuspend, ppoll) it is blocked again on
-    // return, and has to be taken now.
+    // In a call that had it unblocked for its own time (sigsuspend) it is blocked again on return,
+    // and has to be taken now.
     sigdelset(&((ucontext_t *)context)->uc_sigmask, signal);
     tell_end(signal);
-    ms_sys_default_action(signal);
     ms_sys_send_again(signal, info);
 }
 
@@ -64,8 +66,12 @@ void (*ms_death_shown(void (*handler)(int)))(int)
 
 int ms_death_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-    struct sigaction before, ours = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction before, ours = {.sa_sigaction = on_fatal};
+    // The stack may be what is wrong; where it is not, an alternate one may be too small.
+    bool may_lack_stack = signal == SIGSEGV || signal == SIGBUS;
+    ours.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND) | (may_lack_stack ? SA_ONSTACK : 0);
     sigfillset(&ours.sa_mask);
+    sigdelset(&ours.sa_mask, SIGSYS); // exact mode needs it at any time
     struct sigaction kept = program_default[signal];
     const struct sigaction *installed = action;
     if (action != NULL && action->sa_handler == SIG_DFL) {
@@ -101,4 +107,30 @@ void ms_death_leave(void)
             ms_sys_default_action(watched[i]);
     }
     tell_end = NULL;
+}
+
+static bool suspended; // the vfork under way did it
+
+void ms_death_suspend(void)
+{
+    for (size_t i = 0; tell_end != NULL && i < SENT; i++) {
+        struct sigaction before;
+        if (ms_real.sigaction(watched[i], NULL, &before) == 0 && is_ours(&before))
+            ms_sys_default_action(watched[i]);
+    }
+    suspended = true;
+}
+
+void ms_death_resume(void)
+{
+    if (!suspended)
+        return;
+    suspended = false;
+    for (size_t i = 0; tell_end != NULL && i < SENT; i++) {
+        struct sigaction before, kept = program_default[watched[i]];
+        if (ms_real.sigaction(watched[i], NULL, &before) != 0 || before.sa_handler != SIG_DFL)
+            continue;
+        ms_death_sigaction(watched[i], &before, NULL);
+        program_default[watched[i]] = kept;
+    }
 }

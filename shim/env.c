@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Owns the strings that a child's environment gets. An existing LD_PRELOAD is kept, ours added in
 // front where it is missing. Context: ms_env_install and ms_env_set_index when a process begins;
-// ms_env_restore any thread; the rest anywhere, vfork children included: only reads, and writes to
+// the rest anywhere, vfork children included: only reads, and writes to
 // the caller's array.
 #define _GNU_SOURCE
 #include "env.h"
@@ -256,21 +256,21 @@ void ms_env_repair(char *const *environment, bool follow, char **copy, size_t po
     *m.next = NULL;
 }
 
-static char **repaired_mapping(void)
+void ms_env_set_index(uint32_t index)
 {
-    size_t size = ms_env_repaired_size(environ, true);
-    char **copy = size == 0 ? NULL : ms_sys_map(size * sizeof *copy);
-    if (copy != NULL)
-        ms_env_repair(environ, true, copy, size);
-    return copy;
+    char *digit = trace_entry + sizeof MS_ENV_TRACE + INDEX_AT + INDEX_DIGITS;
+    for (int i = 0; i < INDEX_DIGITS; i++, index >>= 4)
+        *--digit = "0123456789abcdef"[index & 15];
 }
 
-void ms_env_install(const char *join_value, bool follow)
+void ms_env_install(const char *join_value, uint32_t index, bool follow)
 {
     follows = follow;
     find_library();
     ms_sys_append(trace_entry, sizeof trace_entry, MS_ENV_TRACE "=");
     ms_sys_append(trace_entry, sizeof trace_entry, join_value);
+    if (join_value[0] != '\0')
+        ms_env_set_index(index);
     ms_sys_append(preload_entry, sizeof preload_entry, preload_name);
     ms_sys_append(preload_entry, sizeof preload_entry, library);
     keep_shared();
@@ -281,16 +281,12 @@ void ms_env_install(const char *join_value, bool follow)
     }
     if (ms_conf_value(environ, "LD_PRELOAD") == NULL)
         return; // loaded some other way, /etc/ld.so.preload for one: children are too
-    char **copy = repaired_mapping();
-    if (copy != NULL)
-        environ = copy;
-}
-
-void ms_env_set_index(uint32_t index)
-{
-    char *digit = trace_entry + sizeof MS_ENV_TRACE + INDEX_AT + INDEX_DIGITS;
-    for (int i = 0; i < INDEX_DIGITS; i++, index >>= 4)
-        *--digit = "0123456789abcdef"[index & 15];
+    size_t size = ms_env_repaired_size(environ, true);
+    char **copy = size == 0 ? NULL : ms_sys_map(size * sizeof *copy);
+    if (copy == NULL)
+        return;
+    ms_env_repair(environ, true, copy, size);
+    environ = copy;
 }
 
 const char *ms_env_library(void)
@@ -298,9 +294,7 @@ const char *ms_env_library(void)
     return library;
 }
 
-void ms_env_restore(void)
+bool ms_env_is_complete(void)
 {
-    char **copy = repaired_mapping();
-    if (copy != NULL)
-        environ = copy;
+    return ms_env_repaired_size(environ, true) == 0;
 }

@@ -5,13 +5,13 @@
 
 #include <memspy/base.h>
 
-// Puts MEMSPY_TRACE=`join_value` and an absolute LD_PRELOAD into this process's environment, from
-// which libc takes it for system, popen, posix_spawn and the exec functions without an environment
-// of their own. The array is the shim's, never freed. Without `follow` both are taken out instead,
-// here and in what ms_env_repair copies. Once, at start.
-void ms_env_install(const char *join_value, bool follow);
+// Puts MEMSPY_TRACE=`join_value`, with this process's index, and an absolute LD_PRELOAD into this
+// process's environment, from which libc takes it for system, popen, posix_spawn and the exec
+// functions without an environment of their own. The array is the shim's, never freed. Without
+// `follow` both are taken out instead, here and in what ms_env_repair copies. Once, at start.
+void ms_env_install(const char *join_value, uint32_t index, bool follow);
 
-// Sets the index in the value that programs will get: that of this process.
+// Changes the index in the value that programs will get: in a child, which is another process.
 void ms_env_set_index(uint32_t index);
 
 // The shim's absolute path; empty when it is not known.
@@ -26,9 +26,8 @@ size_t ms_env_repaired_size(char *const *environment, bool follow);
 // allocation is allowed in a vfork child). What another thread adds meanwhile may be left out.
 void ms_env_repair(char *const *environment, bool follow, char **copy, size_t pointers);
 
-// For calls that use `environ` itself (system, popen, wordexp), when the program took out of it
-// what a child needs: puts it in again, for good. To take it out again after the call would undo
-// what other threads set meanwhile. The array is never freed.
-void ms_env_restore(void);
+// Whether `environ` has all that a child needs. system, popen and wordexp give it to their children
+// as it is; to put in what the program took out would undo what other threads set meanwhile.
+bool ms_env_is_complete(void);
 
 #endif

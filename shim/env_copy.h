@@ -6,11 +6,12 @@
 
 #include "env.h"
 #include "sys.h"
+#include "thread.h"
 
 #include <alloca.h>
 
 // Copies larger than this are mapped: the stack may be a small one. An exec that succeeds takes the
-// mapping with it (but in a vfork child, whose parent keeps it), one that fails gives it back.
+// mapping with it, one that fails gives it back.
 #define MS_ENV_STACK_COPY 8192
 
 struct ms_env_copy {
@@ -18,8 +19,22 @@ struct ms_env_copy {
     size_t mapped; // bytes, 0 for a copy on the stack or none
 };
 
+// An exec in a vfork child leaves the mapping in the parent, which gives it back (hook_vfork.c).
+MS_INLINE void ms_env_leave(const struct ms_env_copy *copy)
+{
+    struct ms_vfork *vfork = ms_thread_vfork(&ms_tls);
+    if (vfork != NULL) {
+        vfork->environment = copy->environment;
+        vfork->mapped = copy->mapped;
+    }
+}
+
+// After an exec that failed.
 MS_INLINE void ms_env_give_back(const struct ms_env_copy *copy)
 {
+    struct ms_vfork *vfork = ms_thread_vfork(&ms_tls);
+    if (vfork != NULL)
+        vfork->mapped = 0;
     if (copy->mapped != 0)
         ms_sys_unmap(copy->environment, copy->mapped);
 }
@@ -38,6 +53,7 @@ MS_INLINE void ms_env_give_back(const struct ms_env_copy *copy)
         if (copied != NULL) {                                                                      \
             ms_env_repair(given, follow, copied, pointers);                                        \
             *(c) = (struct ms_env_copy){copied, bytes < MS_ENV_STACK_COPY ? 0 : bytes};            \
+            ms_env_leave(c);                                                                       \
         }                                                                                          \
     } while (0)
 

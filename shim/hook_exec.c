@@ -102,15 +102,12 @@ static int search(
 {
     const char *list = getenv("PATH");
     if (list == NULL)
-        list = "/bin:/usr/bin"; // confstr(3), _CS_PATH
-    size_t file_length = strnlen(file, NAME_MAX + 1) + 1;
+        list = "/bin:/usr/bin";                       // confstr(3), _CS_PATH
+    // A longer name is cut where the kernel finds it too long.
+    size_t file_length = strnlen(file, NAME_MAX) + 1;
     size_t path_length = strnlen(list, PATH_MAX - 1) + 1;
-    if (file_length - 1 > NAME_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
     bool was_refused = false;
-    char buffer[path_length + file_length + 1];
+    char buffer[path_length + file_length + 2];
     for (const char *at = list, *end;; at = end) {
         end = strchrnul(at, ':');
         size_t length = (size_t)(end - at);
@@ -123,6 +120,7 @@ static int search(
         memcpy(buffer, at, length);
         buffer[length] = '/';
         memcpy(buffer + length + (length != 0), file, file_length);
+        buffer[length + (length != 0) + file_length] = '\0';
         attempt_or_script(x, buffer, arguments, environment);
         if (!may_be_elsewhere(errno))
             return -1;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "death.h"
 #include "kernel.h"
+#include "life.h"
 #include "real.h"
 #include "sys.h"
 
@@ -26,6 +27,14 @@ MS_EXPORT int sigaction(
 {
     if (!ms_real_init())
         return -1;
+    // A handler that blocks SIGSYS may interrupt the allocator while its system calls are
+    // dispatched.
+    struct sigaction without_sigsys;
+    if (ms_life_is_exact() && action != NULL) {
+        without_sigsys = *action;
+        sigdelset(&without_sigsys.sa_mask, SIGSYS);
+        action = &without_sigsys;
+    }
     if (ms_death_watches(signal))
         return ms_death_sigaction(signal, action, old);
     if (!is_kept(signal))

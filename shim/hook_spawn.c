@@ -126,25 +126,23 @@ MS_EXPORT int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_
 // --- with a shell -------------------------------------------------------------------------------
 
 // libc gives the shell what stands in environ.
-static void prepare_shell(enum ms_target *target)
+static enum ms_target look_at_shell(void)
 {
-    *target = MS_TARGET_UNKNOWN;
     if (!ms_life_here())
-        return;
-    *target = ms_program_look(AT_FDCWD, _PATH_BSHELL);
-    ms_env_restore();
+        return MS_TARGET_UNKNOWN;
+    enum ms_target target = ms_program_look(AT_FDCWD, _PATH_BSHELL);
+    return target == MS_TARGET_FOLLOWED && !ms_env_is_complete() ? MS_TARGET_DROPPED : target;
 }
 
 MS_EXPORT int system(const char *command)
 {
     uint64_t entry = ms_sys_ticks();
     struct ms_birth birth;
-    enum ms_target target;
     if (!ms_real_init())
         return -1;
     if (command == NULL)
         return ms_real.system(command);
-    prepare_shell(&target);
+    enum ms_target target = look_at_shell();
     if (!ms_spawn_before(&birth, MS_SPAWN_SYSTEM, __builtin_return_address(0), entry))
         return ms_real.system(command);
     int status = ms_real.system(command);
@@ -165,10 +163,9 @@ MS_EXPORT FILE *popen(const char *command, const char *mode)
 {
     uint64_t entry = ms_sys_ticks();
     struct ms_birth birth;
-    enum ms_target target;
     if (!ms_real_init())
         return NULL;
-    prepare_shell(&target);
+    enum ms_target target = look_at_shell();
     if (!ms_spawn_before(&birth, MS_SPAWN_POPEN, __builtin_return_address(0), entry))
         return ms_real.popen(command, mode);
     FILE *stream = ms_real.popen(command, mode);
@@ -184,19 +181,29 @@ MS_EXPORT FILE *popen(const char *command, const char *mode)
     return stream;
 }
 
+// $(command), but not $((arithmetic)).
+static bool has_command(const char *words)
+{
+    const char *at = words;
+    while ((at = strstr(at, "$(")) != NULL) {
+        at += 2;
+        if (*at != '(')
+            return true;
+    }
+    return false;
+}
+
 // Only a command substitution makes a process.
 MS_EXPORT int wordexp(const char *restrict words, wordexp_t *restrict result, int flags)
 {
     uint64_t entry = ms_sys_ticks();
     struct ms_birth birth;
-    enum ms_target target;
     if (!ms_real_init())
         return WRDE_NOSPACE;
-    bool may_fork =
-            !(flags & WRDE_NOCMD) && (strchr(words, '`') != NULL || strstr(words, "$(") != NULL);
+    bool may_fork = !(flags & WRDE_NOCMD) && (strchr(words, '`') != NULL || has_command(words));
     if (!may_fork)
         return ms_real.wordexp(words, result, flags);
-    prepare_shell(&target);
+    enum ms_target target = look_at_shell();
     if (!ms_spawn_before(&birth, MS_SPAWN_WORDEXP, __builtin_return_address(0), entry))
         return ms_real.wordexp(words, result, flags);
     int failed = ms_real.wordexp(words, result, flags);

@@ -3,6 +3,7 @@
 // function can stand around it: vfork_<machine>.S does, and calls these before and after. The
 // caller's return address is kept with the thread. Context: any thread; ms_vfork_after runs twice,
 // in the child and, when that has gone, in the parent.
+#include "death.h"
 #include "real.h"
 #include "lineage.h"
 #include "life.h"
@@ -41,9 +42,14 @@ struct ms_vfork_plan ms_vfork_before(void *return_address)
     frame->state = t->place.state;
     frame->gap = (struct ms_gap){0};
     frame->own = 0;
+    frame->mapped = 0;
     plan.records = ms_spawn_before(&frame->birth, MS_SPAWN_VFORK, return_address, entry);
     if (!plan.records)
         t->thread->vfork_depth--;
+    else if (frame->birth.memory.threads == 1 && !ms_life_is_guest()) {
+        ms_death_suspend();
+        frame->birth.start = ms_sys_ticks();
+    }
     return plan;
 }
 
@@ -72,8 +78,12 @@ void *ms_vfork_after(pid_t child)
     // What recording did in the child was not the program's.
     result.cost -= frame->own < result.cost ? frame->own : result.cost;
     int saved = errno;
+    if (!ms_life_is_guest())
+        ms_death_resume();
     result.error = child < 0 ? saved : 0;
     t->place.state = frame->state;
+    if (frame->mapped != 0)
+        ms_sys_unmap(frame->environment, frame->mapped);
     ms_spawn_after(&frame->birth, &result);
     errno = saved;
     void *return_address = frame->return_address;

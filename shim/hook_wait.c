@@ -101,6 +101,12 @@ static int wait_and_reap(idtype_t type, id_t id, siginfo_t *info, int options, s
     }
 }
 
+static bool has_ended(const siginfo_t *info)
+{
+    return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+           info->si_code == CLD_DUMPED;
+}
+
 MS_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     struct ms_wait w = {.kind = MS_SPAWN_WAITID, .caller = __builtin_return_address(0)};
@@ -116,9 +122,7 @@ MS_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
         info = &own;
     w.start = ms_sys_ticks();
     int result = wait_and_reap(type, id, info, options, &usage);
-    bool ended = info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
-                 info->si_code == CLD_DUMPED;
-    if (result == 0 && info->si_pid != 0 && ended) {
+    if (result == 0 && info->si_pid != 0 && has_ended(info)) {
         int saved = errno;
         w.child = info->si_pid;
         w.status = status_of(info);

@@ -15,6 +15,7 @@
 #include "note.h"
 #include "pack.h"
 #include "path.h"
+#include "proc.h"
 #include "process.h"
 #include "real.h"
 #include "seal.h"
@@ -107,8 +108,7 @@ static bool start(uint64_t counter, uint64_t nanoseconds)
     watch_exit();
     ms_attach_init();
     ms_death_init(at_signal);
-    ms_env_install(ms_sink_join_value(), ms_conf.follow);
-    ms_env_set_index(self);
+    ms_env_install(ms_sink_join_value(), self, ms_conf.follow);
     ms_process_started(counter, nanoseconds, false);
     return write_process(origin, 0);
 }
@@ -121,6 +121,7 @@ static bool become_child(uint64_t counter, uint64_t nanoseconds, bool late)
     ms_pack_after_fork();
     ms_maps_after_fork();
     ms_sink_after_fork();
+    ms_proc_after_fork();
     ms_env_set_index(self);
     if (ms_sys_pid() == 1)
         ms_death_leave();
@@ -233,6 +234,11 @@ bool ms_life_here(void)
         ms_sys_restore_signals(signals);
     }
     return is_recording();
+}
+
+bool ms_life_is_exact(void)
+{
+    return ms_conf.exact;
 }
 
 uint32_t ms_life_self(void)

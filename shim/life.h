@@ -12,6 +12,9 @@
 // Whether this process records. It begins to, if that is still to be done.
 bool ms_life_here(void);
 
+// Whether exact mode is asked for: it may be on before long.
+bool ms_life_is_exact(void);
+
 // The process's index in the trace. In a vfork child that of its parent, whose memory it uses.
 uint32_t ms_life_self(void);
 

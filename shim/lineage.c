@@ -73,7 +73,7 @@ bool ms_spawn_before(
     if (!ms_life_here())
         return false;
     uint64_t begin = ms_sys_ticks();
-    ms_proc_memory(&birth->memory);
+    ms_proc_memory(&birth->memory, !ms_life_is_guest());
     birth->kind = kind;
     birth->entry = entry;
     birth->caller = (uintptr_t)caller;

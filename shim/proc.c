@@ -82,15 +82,8 @@ static uint64_t status_line(const char **at, const char *name)
     return MS_PROC_UNKNOWN;
 }
 
-// thread-self is of Linux 3.17. The lines come in this order (proc(5); fs/proc/array.c and
-// task_mmu.c, Linux 2.6 to 6.12). Before them stands the list of groups, which may be long: then
-// what does not fit is unknown.
-void ms_proc_memory(struct ms_proc_memory *memory)
+static void parse_memory(const char *status, struct ms_proc_memory *memory)
 {
-    char status[2048];
-    // Of the thread: the first one may have ended, and then its file has no memory to tell of.
-    if (ms_proc_read("/proc/thread-self/status", status, sizeof status) == 0)
-        ms_proc_read("/proc/self/status", status, sizeof status);
     const char *at = status;
     memory->vsz = status_line(&at, "VmSize:");
     memory->rss = status_line(&at, "VmRSS:");
@@ -99,6 +92,77 @@ void ms_proc_memory(struct ms_proc_memory *memory)
     memory->rss_shmem = status_line(&at, "RssShmem:");
     memory->pte = status_line(&at, "VmPTE:");
     memory->threads = status_line(&at, "Threads:");
+}
+
+// /proc/self/status stays open, at a high number and close-on-exec: opened anew each time it would
+// take the lowest free number for a moment, which other threads would miss and their children
+// inherit. Whether it still is that file is told by device and inode.
+static struct {
+    int descriptor; // one more than the number; 0: none
+    int pid;        // of the process whose file it is
+    uint64_t device, inode;
+} kept;
+static uint32_t keeping; // atomic: a thread is opening it
+
+static bool is_kept_of(int pid)
+{
+    uint64_t device, inode;
+    return kept.descriptor != 0 && kept.pid == pid &&
+           ms_sys_identity(kept.descriptor - 1, &device, &inode) == 0 && device == kept.device &&
+           inode == kept.inode;
+}
+
+// Where no high number is free nothing is kept: a low one is not ours to take.
+static void keep_status(int pid)
+{
+    if (kept.descriptor == 0 && kept.pid == pid)
+        return; // that was so before
+    int fd = ms_sys_open("/proc/self/status", O_RDONLY, 0);
+    int high = fd < 0 ? fd : ms_sys_move_up(fd);
+    kept.pid = pid;
+    kept.descriptor = 0;
+    if (fd < 0)
+        return;
+    if (high == fd)
+        ms_sys_close(fd);
+    else if (ms_sys_identity(high, &kept.device, &kept.inode) == 0)
+        kept.descriptor = high + 1;
+}
+
+// The process's status; empty where it cannot be had.
+static void read_kept(char *status, size_t size)
+{
+    int pid = ms_sys_pid();
+    if (!is_kept_of(pid) && __atomic_exchange_n(&keeping, 1, __ATOMIC_ACQUIRE) == 0) {
+        keep_status(pid);
+        __atomic_store_n(&keeping, 0, __ATOMIC_RELEASE);
+    }
+    int fd = kept.descriptor - 1;
+    long got = fd >= 0 && kept.pid == pid ? ms_sys_read_at(fd, status, size - 1, 0) : 0;
+    status[got > 0 ? got : 0] = '\0';
+}
+
+void ms_proc_after_fork(void)
+{
+    // The parent's: of no use here.
+    if (kept.descriptor != 0 && is_kept_of(kept.pid))
+        ms_sys_close(kept.descriptor - 1);
+    kept.descriptor = 0;
+    kept.pid = 0;
+    keeping = 0;
+}
+
+// The lines come in this order (proc(5); fs/proc/array.c and task_mmu.c, Linux 2.6 to 6.12). Before
+// them stands the list of groups, which may be long: then what does not fit is unknown. So it is
+// once the first thread has ended, whose file this is.
+void ms_proc_memory(struct ms_proc_memory *memory, bool may_keep)
+{
+    char status[2048];
+    if (may_keep)
+        read_kept(status, sizeof status);
+    else
+        ms_proc_read("/proc/self/status", status, sizeof status);
+    parse_memory(status, memory);
 }
 
 void ms_proc_exe(char *buffer, size_t size)

@@ -16,14 +16,18 @@ uintptr_t ms_proc_heap_begin(void);
 // The path of the running program, terminated; empty when unknown.
 void ms_proc_exe(char *buffer, size_t size);
 
-// The process' memory by /proc/thread-self/status, in KiB; MS_PROC_UNKNOWN where the kernel does
+// The process' memory by /proc/self/status, in KiB; MS_PROC_UNKNOWN where the kernel does
 // not say.
 #define MS_PROC_UNKNOWN UINT64_MAX
 struct ms_proc_memory {
     uint64_t vsz, rss, rss_anon, rss_file, rss_shmem, pte;
     uint64_t threads;
 };
-void ms_proc_memory(struct ms_proc_memory *memory);
+// may_keep: the file may stay open for the next time; not in a vfork child, whose descriptors are
+// its own.
+void ms_proc_memory(struct ms_proc_memory *memory, bool may_keep);
+// In the child of a fork.
+void ms_proc_after_fork(void);
 
 struct ms_proc_mapping {
     uint64_t start;

@@ -164,7 +164,8 @@ static size_t join_arguments(size_t size)
 static void put_exe(struct ms_note *note)
 {
     ms_proc_exe(text, sizeof text);
-    ms_note_text(note, MS_PROCESS_EXE, text, sizeof text);
+    if (text[0] != '\0') // nothing is there in another root
+        ms_note_text(note, MS_PROCESS_EXE, text, sizeof text);
 }
 
 // The name by which the program was run is what there is without asking /proc.

@@ -44,24 +44,6 @@ int ms_sink_descriptor(void)
     return __atomic_load_n(&ms_sink_file.descriptor, __ATOMIC_RELAXED);
 }
 
-// Below 1024, so that the kernel's table of descriptors, which every fork copies up to the highest
-// one, stays small; as high as the limit allows, to be out of the program's way.
-int ms_sink_move_up(int fd)
-{
-    uint64_t limit = ms_sys_descriptor_limit();
-    for (uint64_t lowest = limit > 1000 ? 1000
-                           : limit > 16 ? limit - 8
-                                        : limit;
-            lowest > 2; lowest /= 2) {
-        int high = ms_sys_dup_above(fd, (int)lowest);
-        if (high >= 0) {
-            ms_sys_close(fd);
-            return high;
-        }
-    }
-    return fd;
-}
-
 static bool is_ours(int fd)
 {
     uint64_t device = 0, inode = 0;
@@ -100,7 +82,7 @@ static int find_descriptor(void)
         ms_sys_close(opened);
         return -ESTALE;
     }
-    opened = ms_sink_move_up(opened);
+    opened = ms_sys_move_up(opened);
     if (!__atomic_compare_exchange_n(&ms_sink_file.descriptor, &held, opened, false,
                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         ms_sys_close(opened);
@@ -161,13 +143,20 @@ void ms_sink_lost(uint64_t events)
         __atomic_fetch_add(&ms_sink_header->lost_events, events, __ATOMIC_RELAXED);
 }
 
+// The least page of all machines.
+#define PAGE 4096u
+
 // Takes `size` bytes of the file at a multiple of `align`. Returns their offset.
 static uint64_t take_space(uint64_t size, uint64_t align)
 {
     uint64_t next = __atomic_load_n(&ms_sink_header->space_next, __ATOMIC_RELAXED), offset;
-    do
+    do {
         offset = ms_align_up(next, align);
-    while (!__atomic_compare_exchange_n(&ms_sink_header->space_next, &next,
+        // A small block lies in one page: a process that is killed has written all of it or
+        // nothing.
+        if (size <= PAGE && offset % PAGE + size > PAGE)
+            offset = ms_align_up(offset, PAGE);
+    } while (!__atomic_compare_exchange_n(&ms_sink_header->space_next, &next,
             ms_align_up(offset + size, MS_BLOCK_ALIGN), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return offset;
 }

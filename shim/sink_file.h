@@ -23,8 +23,4 @@ struct ms_sink_file {
 
 extern struct ms_sink_file ms_sink_file;
 
-// Copies fd to a number out of the program's way and closes the original; fd itself when there is
-// none.
-int ms_sink_move_up(int fd);
-
 #endif

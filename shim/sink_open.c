@@ -190,7 +190,7 @@ bool ms_sink_create(const char *out, bool given, const char *temporary)
     fill_header(ms_sink_header);
     hex(ms_sink_file.join, ms_sink_header->session, sizeof ms_sink_header->session);
     memcpy(ms_sink_file.join + MS_SESSION_DIGITS, ":00000000:", MS_JOIN_PATH - MS_SESSION_DIGITS);
-    __atomic_store_n(&ms_sink_file.descriptor, ms_sink_move_up(fd), __ATOMIC_RELEASE);
+    __atomic_store_n(&ms_sink_file.descriptor, ms_sys_move_up(fd), __ATOMIC_RELEASE);
     return true;
 }
 
@@ -234,6 +234,6 @@ bool ms_sink_join(const char *value)
         return false;
     }
     memcpy(ms_sink_file.join, value, length + 1);
-    __atomic_store_n(&ms_sink_file.descriptor, ms_sink_move_up(fd), __ATOMIC_RELEASE);
+    __atomic_store_n(&ms_sink_file.descriptor, ms_sys_move_up(fd), __ATOMIC_RELEASE);
     return true;
 }

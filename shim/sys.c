@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <memspy/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -221,6 +220,24 @@ uint64_t ms_sys_descriptor_limit(void)
     return limit.rlim_cur;
 }
 
+// Below 1024, so that the kernel's table of descriptors, which every fork copies up to the highest
+// one, stays small; as high as the limit allows, to be out of the program's way.
+int ms_sys_move_up(int fd)
+{
+    uint64_t limit = ms_sys_descriptor_limit();
+    for (uint64_t lowest = limit > 1000 ? 1000
+                           : limit > 16 ? limit - 8
+                                        : limit;
+            lowest > 2; lowest /= 2) {
+        int high = ms_sys_dup_above(fd, (int)lowest);
+        if (high >= 0) {
+            ms_sys_close(fd);
+            return high;
+        }
+    }
+    return fd;
+}
+
 static void *map(size_t size, int flags, int fd, uint64_t offset)
 {
     long address = CALL6(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, fd, offset);
@@ -317,72 +334,10 @@ void ms_sys_default_action(int signal)
 
 void ms_sys_send_again(int signal, const void *info)
 {
-    // A seccomp filter may know the older call alone, which says less.
-    if (CALL4(SYS_rt_tgsigqueueinfo, ms_sys_pid(), ms_sys_tid(), signal, info) != 0)
-        CALL3(SYS_tgkill, ms_sys_pid(), ms_sys_tid(), signal);
-}
-
-size_t ms_sys_length(const char *text)
-{
-    size_t length = 0;
-    while (text[length] != '\0')
-        length++;
-    return length;
-}
-
-bool ms_sys_append(char *buffer, size_t size, const char *text)
-{
-    size_t at = ms_sys_length(buffer);
-    while (*text != '\0' && at + 1 < size)
-        buffer[at++] = *text++;
-    buffer[at] = '\0';
-    return *text == '\0';
-}
-
-bool ms_sys_append_number(char *buffer, size_t size, uint64_t number)
-{
-    char digits[24];
-    size_t at = sizeof digits - 1;
-    digits[at] = '\0';
-    do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    return ms_sys_append(buffer, size, digits + at);
-}
-
-static uint64_t stderr_device, stderr_inode;
-
-void ms_sys_say_init(void)
-{
-    if (ms_sys_identity(2, &stderr_device, &stderr_inode) != 0)
-        stderr_inode = 0;
-}
-
-static bool may_write_stderr(size_t size)
-{
-    uint64_t device, inode;
-    struct pollfd poll = {.fd = 2, .events = POLLOUT};
-    struct timespec at_once = {0, 0};
-    if (ms_sys_identity(2, &device, &inode) != 0 || device != stderr_device ||
-            inode != stderr_inode)
-        return false;
-    // A pipe without a reader is writable, with POLLERR: the write would raise SIGPIPE.
-    if (CALL6(SYS_ppoll, &poll, 1, &at_once, NULL, 8, 0) != 1 || poll.revents != POLLOUT)
-        return false;
-    long end = CALL3(SYS_lseek, 2, 0, SEEK_CUR);
-    return end < 0 || ms_sys_file_size_allowed((uint64_t)end + size);
-}
-
-void ms_sys_say(const char *const *pieces)
-{
-    char line[1024] = "memspy: ";
-    for (; *pieces != NULL; pieces++)
-        ms_sys_append(line, sizeof line - 1, *pieces);
-    ms_sys_append(line, sizeof line, "\n");
-    size_t size = ms_sys_length(line);
-    if (may_write_stderr(size))
-        CALL3(SYS_write, 2, line, size);
+    // A seccomp filter may know the older calls alone, which say less.
+    if (CALL4(SYS_rt_tgsigqueueinfo, ms_sys_pid(), ms_sys_tid(), signal, info) != 0 &&
+            CALL3(SYS_tgkill, ms_sys_pid(), ms_sys_tid(), signal) != 0)
+        CALL2(SYS_kill, ms_sys_pid(), signal);
 }
 
 bool ms_sys_directory(char *buffer, size_t size)

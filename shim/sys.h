@@ -55,6 +55,9 @@ int ms_sys_remove(const char *path);
 bool ms_sys_is_special(const char *path);
 // Copies fd to the first free number from `lowest` on, close-on-exec.
 int ms_sys_dup_above(int fd, int lowest);
+// Copies fd to a number out of the program's way and closes the original; fd itself when there is
+// none.
+int ms_sys_move_up(int fd);
 long ms_sys_read(int fd, void *buffer, size_t size);
 // Reads or writes `size` bytes at `offset`, in as many calls as it takes. 0 or -errno; a file that
 // ends early is -EIO.

@@ -37,6 +37,8 @@ struct ms_vfork {
     struct ms_birth birth;
     struct ms_gap gap; // the child's
     uint64_t own;      // ticks that the shim worked in the child
+    void *environment; // a mapping that the child's exec left behind, of `mapped` bytes
+    size_t mapped;
 };
 
 // What every process must have of its own: wiped to zero in the child of a fork, whoever made it

@@ -104,6 +104,7 @@ enum ms_target {
     MS_TARGET_ABSENT,   // cannot be opened
     MS_TARGET_NO_SHIM,  // the shim's own file is not to be reached from here (another root)
     MS_TARGET_ALONE,    // MEMSPY_FOLLOW=0
+    MS_TARGET_DROPPED,  // the program took the shim out of the environment that it will get
 };
 
 #define MS_SPAWN_PATH_MAX 1024 // longer paths are cut at their end

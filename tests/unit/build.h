@@ -313,6 +313,7 @@ struct build_image {
     uint64_t ppid;
     uint64_t start;
     uint64_t flags;
+    uint64_t made;       // start of the call that made it
     const char *command; // it is sh -c COMMAND
 };
 
@@ -327,7 +328,7 @@ static inline size_t build_image(struct build *b, struct build_image image)
     const uint64_t numbers[][2] = {{MS_PROCESS_PID, image.pid}, {MS_PROCESS_PPID, image.ppid},
             {MS_PROCESS_PARENT, image.parent}, {MS_PROCESS_ORIGIN, origin},
             {MS_PROCESS_START_TICKS, image.start}, {MS_PROCESS_FLAGS, image.flags},
-            {MS_PROCESS_ANCESTOR, image.ancestor}};
+            {MS_PROCESS_ANCESTOR, image.ancestor}, {MS_PROCESS_MADE, image.made}};
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i][1])
             build_number(&w, (uint8_t)numbers[i][0], numbers[i][1]);

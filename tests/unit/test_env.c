@@ -28,7 +28,7 @@ static int install(void **state)
     unsetenv("MEMSPY_TRACE");
     setenv("LD_PRELOAD", "/opt/a.so lib/test_env:/opt/b.so /test_env2", 1);
     setenv("MEMSPY_TIMING", "64", 1);
-    ms_env_install(JOIN, true);
+    ms_env_install(JOIN, 0, true);
     const char *list = getenv("LD_PRELOAD");
     if (list == NULL || list[0] != '/')
         return 1;
@@ -135,22 +135,17 @@ static void index_of_the_process(void **state)
     assert_string_equal(getenv("MEMSPY_TRACE"), JOIN);
 }
 
-// system and the like use environ itself: it gets back what the program took out.
-static void restored(void **state)
+// What system and the like give to their children.
+static void completeness(void **state)
 {
     (void)state;
     char *own[] = {"A=1", NULL}, **before = environ;
+    assert_true(ms_env_is_complete());
     environ = own;
-    ms_env_restore();
-    char **after = environ;
-    assert_ptr_not_equal(after, own);
-    assert_string_equal(after[0], "A=1");
-    assert_string_equal(after[1], alone);
-    ms_env_restore(); // it has all that is needed
-    assert_ptr_equal(environ, after);
+    assert_false(ms_env_is_complete());
+    environ = NULL;
+    assert_false(ms_env_is_complete());
     environ = before;
-    ms_env_restore();
-    assert_ptr_equal(environ, before);
 }
 
 // Another thread may add entries between the asking for the size and the copying.
@@ -193,7 +188,7 @@ static void not_followed(void **state)
 {
     (void)state;
     char entry[8192];
-    ms_env_install("", false);
+    ms_env_install("", 0, false);
     snprintf(entry, sizeof entry, "LD_PRELOAD=/opt/c.so %s:/opt/d.so", library);
     repairs(ENVIRONMENT("A=1", alone, TRACE), ENVIRONMENT("A=1"));
     repairs(ENVIRONMENT(entry, "B=2"), ENVIRONMENT("LD_PRELOAD=/opt/c.so:/opt/d.so", "B=2"));
@@ -212,7 +207,7 @@ int main(void)
             cmocka_unit_test(own_lists),
             cmocka_unit_test(shared_settings),
             cmocka_unit_test(index_of_the_process),
-            cmocka_unit_test(restored),
+            cmocka_unit_test(completeness),
             cmocka_unit_test(grown_meanwhile),
             cmocka_unit_test(cannot_load),
             cmocka_unit_test(not_followed),

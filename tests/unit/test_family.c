@@ -62,6 +62,8 @@ struct tree {
 static void image(struct tree *t, struct build_image image)
 {
     image.start = T(image.start);
+    if (image.made)
+        image.made = T(image.made);
     build_image(&t->b, image);
 }
 
@@ -481,6 +483,7 @@ static void waits(void **state)
                       .pid = 300,
                       .ppid = 100,
                       .start = 3040,
+                      .made = 3000,
                       .flags = MS_PROCESS_LATE});
     SPAWN(&t, 1, WAIT, CHILD(300), START(2900), COST(1000), STATUS(0x7f),
             {MS_SPAWN_P_UTIME, 12, NULL});
@@ -494,6 +497,63 @@ static void waits(void **state)
     assert_int_equal(node_of(&t, 2)->ending.fate, MS_FATE_OPEN);
     assert_non_null(node_of(&t, 2)->made);
     assert_false(node_of(&t, 2)->has_latency);
+    end(&t);
+}
+
+// A pid comes again: what had ended is not taken for the new one, which no call is known to have
+// made.
+static void reused_pid(void **state)
+{
+    (void)state;
+    struct tree t;
+    begin(&t);
+    SPAWN(&t, 1, VFORK, CHILD(300), START(2000), COST(100));
+    SPAWN(&t, 1, WAIT, CHILD(300), START(2200), COST(50), STATUS(4 << 8));
+    SPAWN(&t, 1, SYSTEM, START(3000), COST(1000), STATUS(3 << 8));
+    image(&t, (struct build_image){
+                      .index = 2, .ancestor = 1, .pid = 300, .ppid = 100, .start = 3500});
+    read_tree(&t);
+    assert_int_equal(t.family->count, 3);
+    assert_string_equal(ms_node_made_by(node_of(&t, 2), NULL), "system");
+    assert_string_equal(ms_spawn_name_of(untraced(&t, 300)->made), "vfork");
+    end(&t);
+}
+
+// In a PID namespace of its own a child has another pid than the one its parent was told, and waits
+// for.
+static void other_namespace(void **state)
+{
+    (void)state;
+    struct tree t;
+    begin(&t);
+    SPAWN(&t, 1, FORK, CHILD(300), START(2000), COST(100));
+    image(&t, (struct build_image){
+                      .index = 2, .parent = 1, .pid = 1, .ppid = 0, .start = 2050, .made = 2000});
+    SPAWN(&t, 1, WAIT, CHILD(300), START(2200), COST(50), STATUS(7 << 8));
+    read_tree(&t);
+    assert_int_equal(t.family->count, 2);
+    assert_int_equal(node_of(&t, 2)->pid, 300);
+    assert_int_equal(node_of(&t, 2)->ending.status, 7);
+    assert_int_equal(node_of(&t, 2)->latency, 50);
+    end(&t);
+}
+
+// A child that no hook announced is not that of a call that was.
+static void unannounced(void **state)
+{
+    (void)state;
+    struct tree t;
+    begin(&t);
+    SPAWN(&t, 1, FORK, CHILD(300), START(2000), COST(100));
+    image(&t, (struct build_image){.index = 2,
+                      .parent = 1,
+                      .pid = 300,
+                      .ppid = 100,
+                      .start = 9000,
+                      .flags = MS_PROCESS_LATE});
+    read_tree(&t);
+    assert_null(node_of(&t, 2)->made);
+    assert_string_equal(ms_node_origin(node_of(&t, 2), node_of(&t, 2)->first), "clone");
     end(&t);
 }
 
@@ -671,6 +731,9 @@ int main(void)
             cmocka_unit_test(pids_used_again),
             cmocka_unit_test(ancestors_pid_used_again),
             cmocka_unit_test(waits),
+            cmocka_unit_test(reused_pid),
+            cmocka_unit_test(other_namespace),
+            cmocka_unit_test(unannounced),
             cmocka_unit_test(daemons),
             cmocka_unit_test(inherited),
             cmocka_unit_test(circles),

@@ -23,7 +23,7 @@ static int begin(void **state)
 {
     (void)state;
     ms_conf.follow = true;
-    ms_env_install("", true); // finds the library: this program
+    ms_env_install("", 0, true); // finds the library: this program
     return mkdtemp(directory) == NULL || chdir(directory) != 0;
 }
 
@@ -165,12 +165,12 @@ static void memory(void **state)
     (void)state;
     const size_t size = 64 << 20;
     struct ms_proc_memory before, after;
-    ms_proc_memory(&before);
+    ms_proc_memory(&before, false);
     char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(block != MAP_FAILED);
     madvise(block, size, MADV_NOHUGEPAGE);
     memset(block, 1, size);
-    ms_proc_memory(&after);
+    ms_proc_memory(&after, true);
     assert_in_range(after.rss - before.rss, 64 * 1000, 64 * 1048);
     assert_in_range(after.rss_anon - before.rss_anon, 64 * 1000, 64 * 1048);
     assert_in_range(after.vsz - before.vsz, 64 * 1024, 64 * 1024 + 4096);
