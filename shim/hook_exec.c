@@ -102,7 +102,7 @@ static int search(
 {
     const char *list = getenv("PATH");
     if (list == NULL)
-        list = "/bin:/usr/bin";                       // confstr(3), _CS_PATH
+        list = "/bin:/usr/bin"; // confstr(3), _CS_PATH
     // A longer name is cut where the kernel finds it too long.
     size_t file_length = strnlen(file, NAME_MAX) + 1;
     size_t path_length = strnlen(list, PATH_MAX - 1) + 1;

@@ -176,8 +176,10 @@ static void memory(void **state)
     assert_in_range(after.vsz - before.vsz, 64 * 1024, 64 * 1024 + 4096);
     assert_in_range(after.pte - before.pte, 128, 160); // 4 KiB for each 2 MiB
     assert_int_equal(after.threads, 1);
-    assert_int_equal(after.vsz, line_of_status("VmSize:"));
-    assert_int_equal(after.pte, line_of_status("VmPTE:"));
+    // A sanitizer maps more whenever it likes.
+    uint64_t vsz = line_of_status("VmSize:"), pte = line_of_status("VmPTE:");
+    assert_in_range(after.vsz, vsz - vsz / 16, vsz);
+    assert_in_range(after.pte, pte - pte / 4, pte);
     assert_in_range(
             after.rss_file, line_of_status("RssFile:") / 2, line_of_status("RssFile:") + 64);
     assert_int_equal(after.rss_shmem, line_of_status("RssShmem:"));
