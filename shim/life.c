@@ -96,6 +96,7 @@ static bool start(uint64_t counter, uint64_t nanoseconds)
     enum ms_origin origin;
     started = true;
     ms_process_starts();
+    ms_process_look();
     ms_sys_say_init();
     if (ms_sys_advise(&ms_wiped_page, sizeof ms_wiped_page, MADV_WIPEONFORK) != 0) {
         MS_SAY("this kernel cannot wipe memory in a child (Linux 4.14); recording is off");

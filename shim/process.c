@@ -69,8 +69,11 @@ static char *const *find_arguments(void)
 void ms_process_starts(void)
 {
     begin_cpu_ns = cpu_ns();
-    if (arguments == NULL)
-        arguments = find_arguments();
+}
+
+void ms_process_look(void)
+{
+    arguments = find_arguments();
     other_malloc = ms_path_finds_other_malloc();
 }
 

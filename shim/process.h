@@ -16,6 +16,10 @@ uint64_t ms_process_floor(void);
 // Before anything else is done in a new process: its CPU time counts as ours from here.
 void ms_process_starts(void);
 
+// Looks at what a new image came with, while that is as it was. Not in a child of a fork, where
+// another thread may hold the loader's lock for ever.
+void ms_process_look(void);
+
 // Notes the process's id and the moment at which the shim began to work in it, read from both
 // possible clocks since it comes before the choice. `late`: a child that no hook announced.
 void ms_process_started(uint64_t counter, uint64_t nanoseconds, bool late);
