@@ -223,16 +223,32 @@ bool ms_life_may_begin(void)
 
 // --- processes that others make, replace, end ----------------------------------------------------
 
+// The thread works for memspy, undisturbed by signals, and then goes on where it was.
+struct inside {
+    struct ms_sys_signals signals;
+    union ms_place place;
+};
+
+static struct inside go_inside(void)
+{
+    struct inside outer = {ms_sys_block_signals(), ms_tls.place};
+    ms_tls.place.selector = 0;
+    ms_tls.place.state = MS_SPY;
+    return outer;
+}
+
+static void come_out(struct inside outer)
+{
+    ms_tls.place = outer.place;
+    ms_sys_restore_signals(outer.signals);
+}
+
 bool ms_life_here(void)
 {
     if (ms_wiped.word == MS_WORD_NONE && ms_real_init() && ms_life_may_begin()) {
-        struct ms_tls *t = &ms_tls;
-        uint8_t outer = t->place.state;
-        struct ms_sys_signals signals = ms_sys_block_signals();
-        t->place.state = MS_SPY;
+        struct inside outer = go_inside();
         begin_process_now();
-        t->place.state = outer;
-        ms_sys_restore_signals(signals);
+        come_out(outer);
     }
     return is_recording();
 }
@@ -254,43 +270,32 @@ bool ms_life_is_guest(void)
 
 void ms_life_child(uint64_t counter, uint64_t nanoseconds)
 {
-    struct ms_tls *t = &ms_tls;
-    uint8_t outer = t->place.state;
-    struct ms_sys_signals signals = ms_sys_block_signals();
-    t->place.state = MS_SPY;
+    struct inside outer = go_inside();
     begin_process(counter, nanoseconds, false);
-    t->place.state = outer;
-    ms_sys_restore_signals(signals);
+    come_out(outer);
 }
 
 void ms_life_park(void)
 {
     struct ms_tls *t = &ms_tls;
-    uint8_t outer = t->place.state;
-    if (!ms_thread_attached(t) || ms_thread_is_storing(t, outer) || ms_life_is_guest())
+    if (!ms_thread_attached(t) || ms_thread_is_storing(t, t->place.state) || ms_life_is_guest())
         return;
-    struct ms_sys_signals signals = ms_sys_block_signals();
-    t->place.state = MS_SPY;
+    struct inside outer = go_inside();
     ms_attach_park(t);
-    t->place.state = outer;
-    ms_sys_restore_signals(signals);
+    come_out(outer);
 }
 
 void ms_life_learn_code(uint64_t address)
 {
-    struct ms_tls *t = &ms_tls;
-    uint8_t outer = t->place.state;
-    if (outer == MS_SPY || !is_recording() || ms_life_is_guest())
+    if (ms_tls.place.state == MS_SPY || !is_recording() || ms_life_is_guest())
         return;
-    struct ms_sys_signals signals = ms_sys_block_signals();
-    t->place.state = MS_SPY;
+    struct inside outer = go_inside();
     struct ms_pack *pack = ms_maps_need_reading_for(address) ? ms_pack_take() : NULL;
     if (pack != NULL) {
         ms_seal_modules(pack, self);
         ms_pack_give(pack);
     }
-    t->place.state = outer;
-    ms_sys_restore_signals(signals);
+    come_out(outer);
 }
 
 static void write_end(unsigned how, int status, int guest)
@@ -309,7 +314,6 @@ static void write_end(unsigned how, int status, int guest)
 
 void ms_life_end(unsigned how, int status)
 {
-    struct ms_tls *t = &ms_tls;
     if (!started)
         return;
     // A child of which nothing is known yet. Not one that a vfork of such a child made: that runs
@@ -321,12 +325,9 @@ void ms_life_end(unsigned how, int status)
     int pid = ms_sys_pid(), guest = ms_wiped.pid == pid ? 0 : pid;
     if (how != MS_END_SIGNAL) // there the stack may be too small for that
         ms_life_park();
-    uint8_t outer = t->place.state;
-    struct ms_sys_signals signals = ms_sys_block_signals();
-    t->place.state = MS_SPY;
+    struct inside outer = go_inside();
     write_end(how, status, guest);
-    t->place.state = outer;
-    ms_sys_restore_signals(signals);
+    come_out(outer);
 }
 
 // The first constructor: everything before it that calls a hook has started recording already.
