@@ -177,7 +177,7 @@ static const char *why_not(const struct ms_family_build *build, const struct ms_
     if (!node->made)
         return "made by a call that is not recorded";
     if (ms_spawn_class_of(node->made) == MS_SPAWN_FORKS)
-        return "it ended before it could be recorded";
+        return "it had nothing to tell so far, or before it was killed";
     return why_not_followed(build, node->made);
 }
 

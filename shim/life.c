@@ -31,10 +31,17 @@
 int on_exit(void (*function)(int, void *), void *argument) __attribute__((weak));
 
 union ms_wiped_page ms_wiped_page __attribute__((aligned(65536)));
-static bool prepared; // atomic: paths can be told, and what that takes is in the trace
-static bool started;  // this image has begun to record, in this process or an ancestor
-static uint32_t self; // index of this process, or of the parent until a child noticed
-static int image_pid; // of the last process that noticed itself: this one, or a child's parent
+static bool prepared;   // atomic: paths can be told, and what that takes is in the trace
+static bool started;    // this image has begun to record, in this process or an ancestor
+static uint32_t self;   // index of this process, or of the parent until a child noticed
+static uint32_t parent; // of this process, if it is a child
+static int image_pid;   // of the last process that noticed itself: this one, or a child's parent
+
+static bool is_recording(void)
+{
+    uint32_t word = __atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE);
+    return word != MS_WORD_NONE && word != MS_WORD_OFF;
+}
 
 // For blocks about the process: one thread has the turn to write them.
 static union {
@@ -42,11 +49,11 @@ static union {
     uint8_t bytes[MS_PROCESS_NOTE];
 } description;
 
-static bool write_process(enum ms_origin origin, uint32_t parent)
+static bool write_program(enum ms_origin origin)
 {
     struct ms_note note;
     ms_note_begin(&note, &description, sizeof description);
-    ms_process_describe(&note, origin, parent);
+    ms_process_describe(&note, origin, 0);
     return ms_note_write(&note, MS_BLOCK_PROCESS, self);
 }
 
@@ -111,12 +118,15 @@ static bool start(uint64_t counter, uint64_t nanoseconds)
     ms_death_init(at_signal);
     ms_env_install(ms_sink_join_value(), self, ms_conf.follow);
     ms_process_started(counter, nanoseconds, false);
-    return write_process(origin, 0);
+    ms_wiped.told = 1;
+    return write_program(origin);
 }
 
-static bool become_child(uint64_t counter, uint64_t nanoseconds, bool late)
+// What is to be said of the child is written with the first thing that it has to tell: now its
+// parent writes as well, and each would wait for the other.
+static void become_child(uint64_t counter, uint64_t nanoseconds, bool late)
 {
-    uint32_t parent = self;
+    parent = self;
     ms_process_starts();
     self = ms_sink_new_process();
     ms_pack_after_fork();
@@ -127,7 +137,18 @@ static bool become_child(uint64_t counter, uint64_t nanoseconds, bool late)
     if (ms_sys_pid() == 1)
         ms_death_leave();
     ms_process_started(counter, nanoseconds, late);
-    return write_process(MS_ORIGIN_FORK, parent);
+}
+
+bool ms_life_tell(void)
+{
+    _Alignas(struct ms_block) uint8_t memory[192];
+    struct ms_note note;
+    // Not yet in a child that has not noticed that it is one.
+    if (!is_recording() || __atomic_exchange_n(&ms_wiped.told, 1, __ATOMIC_RELAXED) != 0)
+        return true;
+    ms_note_begin(&note, memory, sizeof memory);
+    ms_process_describe(&note, MS_ORIGIN_FORK, parent);
+    return ms_note_write(&note, MS_BLOCK_PROCESS, self);
 }
 
 // One thread does what is to be done once in a process, the others wait a little.
@@ -152,10 +173,12 @@ static void begin_process(uint64_t counter, uint64_t nanoseconds, bool late)
     if (!take_turn())
         return;
     if (__atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE) == MS_WORD_NONE) {
-        bool can = !started || (ms_sink_header != NULL && !ms_seal_has_stopped());
-        bool on = can && (!started ? start(counter, nanoseconds)
-                                   : become_child(counter, nanoseconds, late));
-        if (can && !on && ms_sink_header != NULL)
+        bool is_child = started;
+        bool on = is_child ? ms_sink_header != NULL && !ms_seal_has_stopped()
+                           : start(counter, nanoseconds);
+        if (is_child && on)
+            become_child(counter, nanoseconds, late);
+        if (!is_child && !on && ms_sink_header != NULL)
             ms_seal_stop("no space left for the trace");
         image_pid = ms_wiped.pid = ms_sys_pid();
         __atomic_store_n(&ms_wiped.word, on ? self + 1 : MS_WORD_OFF, __ATOMIC_RELEASE);
@@ -189,12 +212,6 @@ static void prepare(ms_kernel_record *record)
     ms_note_write(&note, MS_BLOCK_PROCESS, self);
 }
 
-static bool is_recording(void)
-{
-    uint32_t word = __atomic_load_n(&ms_wiped.word, __ATOMIC_ACQUIRE);
-    return word != MS_WORD_NONE && word != MS_WORD_OFF;
-}
-
 static bool is_prepared(ms_kernel_record *record)
 {
     if (__atomic_load_n(&prepared, __ATOMIC_ACQUIRE))
@@ -209,11 +226,19 @@ static bool is_prepared(ms_kernel_record *record)
     return true;
 }
 
+static bool tell_or_stop(void)
+{
+    if (ms_life_tell())
+        return true;
+    ms_seal_stop("no space left for the trace");
+    return false;
+}
+
 bool ms_life_prepare(ms_kernel_record *record)
 {
     if (ms_wiped.word == MS_WORD_NONE)
         begin_process_now();
-    return is_recording() && is_prepared(record) && is_recording();
+    return is_recording() && is_prepared(record) && tell_or_stop() && is_recording();
 }
 
 bool ms_life_may_begin(void)
@@ -326,6 +351,8 @@ void ms_life_end(unsigned how, int status)
     if (how != MS_END_SIGNAL) // there the stack may be too small for that
         ms_life_park();
     struct inside outer = go_inside();
+    if (guest == 0)
+        ms_life_tell();
     write_end(how, status, guest);
     come_out(outer);
 }

@@ -15,6 +15,10 @@ bool ms_life_here(void);
 // Whether exact mode is asked for: it may be on before long.
 bool ms_life_is_exact(void);
 
+// Writes what is to be said of a forked child, once. Before anything else that it writes; signals
+// blocked. False when there is no space.
+bool ms_life_tell(void);
+
 // The process's index in the trace. In a vfork child that of its parent, whose memory it uses.
 uint32_t ms_life_self(void);
 

@@ -39,6 +39,8 @@ static void begin_note(
 static void write_note(struct ms_note *note, uint32_t process)
 {
     struct ms_sys_signals signals = ms_sys_block_signals();
+    if (process == ms_life_self() && !ms_life_is_guest())
+        ms_life_tell();
     if (!ms_note_write(note, MS_BLOCK_SPAWN, process))
         ms_sink_lost(1);
     ms_sys_restore_signals(signals);

@@ -32,7 +32,9 @@ static uint64_t floor_ticks, resolution_ticks;
 static uint64_t begin, begin_cpu_ns;
 static uint64_t setup_ns; // CPU time that the start took so far
 static bool noticed_late;
-static bool other_malloc; // is found before the shim's
+static uint64_t made;       // start of the call that made the process; 0: no hook announced it
+static uint64_t parent_pid; // when the process began
+static bool other_malloc;   // is found before the shim's
 static char pid_text[24];
 
 uint64_t ms_process_floor(void)
@@ -80,7 +82,10 @@ void ms_process_look(void)
 void ms_process_started(uint64_t counter, uint64_t nanoseconds, bool late)
 {
     noticed_late = late;
+    made = ms_tls.birth != NULL ? ms_tls.birth->start : 0;
+    parent_pid = (uint64_t)ms_sys_parent_pid();
     begin = ms_sys_clock == MS_CLOCK_MONOTONIC ? nanoseconds : counter;
+    setup_ns = cpu_ns() - begin_cpu_ns;
     pid_text[0] = '\0';
     ms_sys_append_number(pid_text, sizeof pid_text, (uint64_t)ms_sys_pid());
 }
@@ -207,14 +212,13 @@ static uint64_t flags(void)
 void ms_process_describe(struct ms_note *note, enum ms_origin origin, uint32_t parent)
 {
     ms_note_number(note, MS_PROCESS_PID, (uint64_t)ms_sys_pid());
-    ms_note_number(note, MS_PROCESS_PPID, (uint64_t)ms_sys_parent_pid());
+    ms_note_number(note, MS_PROCESS_PPID, parent_pid);
     ms_note_number(note, MS_PROCESS_PARENT, parent);
     ms_note_number(note, MS_PROCESS_ORIGIN, origin);
     ms_note_number(note, MS_PROCESS_START_TICKS, begin);
     ms_note_number(note, MS_PROCESS_FLAGS, flags());
-    if (origin == MS_ORIGIN_FORK && ms_tls.birth != NULL)
-        ms_note_number(note, MS_PROCESS_MADE, ms_tls.birth->start);
-    setup_ns = cpu_ns() - begin_cpu_ns;
+    if (origin == MS_ORIGIN_FORK && made != 0)
+        ms_note_number(note, MS_PROCESS_MADE, made);
     ms_note_number(note, MS_PROCESS_SETUP_NS, setup_ns);
     if (origin == MS_ORIGIN_FORK)
         return; // the rest is as in its parent

@@ -48,6 +48,7 @@ struct ms_wiped {
     uint32_t busy; // atomic: a thread has the turn to do what is done once (life.c)
     uint32_t late; // atomic: a thread records what comes after its last destructor
     int32_t pid;   // of this process, to tell a vfork child from it
+    uint32_t told; // atomic: its PROCESS block is written, or being written
     struct ms_gap gap;
 };
 #define MS_WORD_NONE 0u          // not started, or a child that has not noticed yet

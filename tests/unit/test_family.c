@@ -436,7 +436,8 @@ static void pids_used_again(void **state)
     assert_int_equal(node_of(&t, 3)->ending.status, 0);
     assert_int_equal(untraced(&t, 200)->ending.status, 1);
     assert_int_equal(node_of(&t, 2)->ending.status, 2);
-    assert_string_equal(untraced(&t, 200)->why_not, "it ended before it could be recorded");
+    assert_string_equal(
+            untraced(&t, 200)->why_not, "it had nothing to tell so far, or before it was killed");
     const struct ms_node *first = node_of(&t, 1)->first_child;
     assert_ptr_equal(first, node_of(&t, 3));
     assert_ptr_equal(first->next, untraced(&t, 200));
