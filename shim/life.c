@@ -31,11 +31,12 @@
 int on_exit(void (*function)(int, void *), void *argument) __attribute__((weak));
 
 union ms_wiped_page ms_wiped_page __attribute__((aligned(65536)));
-static bool prepared;   // atomic: paths can be told, and what that takes is in the trace
-static bool started;    // this image has begun to record, in this process or an ancestor
-static uint32_t self;   // index of this process, or of the parent until a child noticed
-static uint32_t parent; // of this process, if it is a child
-static int image_pid;   // of the last process that noticed itself: this one, or a child's parent
+static bool prepared; // atomic: paths can be told, and what that takes is in the trace
+static bool started;  // this image has begun to record, in this process or an ancestor
+static MS_AFTER_FORK uint32_t self; // index of this process, or of the parent until a child noticed
+static MS_AFTER_FORK uint32_t parent; // of this process, if it is a child
+static MS_AFTER_FORK int
+        image_pid; // of the last process that noticed itself: this one, or a child's parent
 
 static bool is_recording(void)
 {
@@ -310,8 +311,12 @@ void ms_life_park(void)
     come_out(outer);
 }
 
+static MS_AFTER_FORK uint64_t learned; // the address asked for last: mostly it is the same again
+
 void ms_life_learn_code(uint64_t address)
 {
+    if (address == __atomic_exchange_n(&learned, address, __ATOMIC_RELAXED))
+        return;
     if (ms_tls.place.state == MS_SPY || !is_recording() || ms_life_is_guest())
         return;
     struct inside outer = go_inside();

@@ -108,35 +108,64 @@ static void put_memory(struct ms_note *note, const struct ms_proc_memory *m)
             number(note, figures[i].tag, figures[i].value);
 }
 
-static void write_birth(
+static void put_birth(
+        struct ms_note *note, const struct ms_birth *birth, const struct ms_spawn_result *r)
+{
+    number(note, MS_SPAWN_P_CALLER, birth->caller);
+    if (r->has_cost)
+        number(note, MS_SPAWN_P_COST, r->cost);
+    if (r->error != 0)
+        number(note, MS_SPAWN_P_ERRNO, (uint64_t)r->error);
+    if (r->child > 0)
+        number(note, MS_SPAWN_P_CHILD, (uint64_t)r->child);
+    put_memory(note, &birth->memory);
+    number(note, MS_SPAWN_P_READING, birth->reading);
+    if (r->has_status)
+        number(note, MS_SPAWN_P_STATUS, (uint32_t)r->status);
+    if (r->target != MS_TARGET_UNKNOWN)
+        number(note, MS_SPAWN_P_TARGET, r->target);
+    if (r->stream != NULL)
+        number(note, MS_SPAWN_P_STREAM, (uintptr_t)r->stream);
+}
+
+// All that was not the real call, but for the writing of this block.
+static void put_own(
+        struct ms_note *note, const struct ms_birth *birth, const struct ms_spawn_result *r)
+{
+    if (r->has_cost)
+        number(note, MS_SPAWN_P_OWN, ms_sys_ticks() - birth->entry - r->cost);
+}
+
+// A function of its own: a fork, after which each page of the stack is copied when it is first
+// written, needs little of it.
+static __attribute__((noinline)) void write_start(
         const struct ms_birth *birth, const struct ms_spawn_result *r, uint32_t process)
 {
     union memory memory;
     struct ms_note note;
     begin_note(&note, &memory, sizeof memory, (enum ms_spawn_kind)birth->kind, birth->start);
-    number(&note, MS_SPAWN_P_CALLER, birth->caller);
-    if (r->has_cost)
-        number(&note, MS_SPAWN_P_COST, r->cost);
-    if (r->error != 0)
-        number(&note, MS_SPAWN_P_ERRNO, (uint64_t)r->error);
-    if (r->child > 0)
-        number(&note, MS_SPAWN_P_CHILD, (uint64_t)r->child);
-    put_memory(&note, &birth->memory);
-    number(&note, MS_SPAWN_P_READING, birth->reading);
-    if (r->has_status)
-        number(&note, MS_SPAWN_P_STATUS, (uint32_t)r->status);
-    if (r->target != MS_TARGET_UNKNOWN)
-        number(&note, MS_SPAWN_P_TARGET, r->target);
-    if (r->stream != NULL)
-        number(&note, MS_SPAWN_P_STREAM, (uintptr_t)r->stream);
+    put_birth(&note, birth, r);
     if (r->path != NULL)
         ms_note_text(&note, MS_SPAWN_P_PATH, r->path, MS_SPAWN_PATH_MAX);
     if (r->command != NULL)
         put_command(&note, r->command);
     put_arguments(&note, r->arguments);
-    // All that was not the real call, but for the writing of this block.
-    if (r->has_cost)
-        number(&note, MS_SPAWN_P_OWN, ms_sys_ticks() - birth->entry - r->cost);
+    put_own(&note, birth, r);
+    write_note(&note, process);
+}
+
+static void write_birth(
+        const struct ms_birth *birth, const struct ms_spawn_result *r, uint32_t process)
+{
+    union small_memory memory;
+    struct ms_note note;
+    if (ms_spawn_class(birth->kind) != MS_SPAWN_FORKS) {
+        write_start(birth, r, process);
+        return;
+    }
+    begin_note(&note, &memory, sizeof memory, (enum ms_spawn_kind)birth->kind, birth->start);
+    put_birth(&note, birth, r);
+    put_own(&note, birth, r);
     write_note(&note, process);
 }
 

@@ -15,9 +15,9 @@ static struct range {
     uint64_t end;
 } ranges[RANGES]; // ascending, as the kernel lists them
 static unsigned range_count;
-static uint32_t busy;        // atomic
-static uint64_t read_ns;     // when they were read
-static uint64_t interval_ns; // how long not to read them again
+static MS_AFTER_FORK uint32_t busy; // atomic
+static uint64_t read_ns;            // when they were read
+static uint64_t interval_ns;        // how long not to read them again
 #define INTERVAL_MIN UINT64_C(100000000)
 #define INTERVAL_MAX UINT64_C(100000000000)
 

@@ -47,7 +47,7 @@ _Static_assert(RAW_SIZE >= MS_PACK_RAW, "ms_pack_raw");
 _Static_assert(FRAME_SIZE >= MS_PACK_SCRATCH, "ms_pack_scratch");
 
 #define POOL 256
-static struct ms_pack *pool[POOL]; // each set once, by compare-and-swap
+static MS_AFTER_FORK struct ms_pack *pool[POOL]; // each set once, by compare-and-swap
 
 static bool take(struct ms_pack *pack)
 {

@@ -101,8 +101,8 @@ static struct {
     int descriptor; // one more than the number; 0: none
     int pid;        // of the process whose file it is
     uint64_t device, inode;
-} kept;
-static uint32_t keeping; // atomic: a thread is opening it
+} kept MS_AFTER_FORK;
+static MS_AFTER_FORK uint32_t keeping; // atomic: a thread is opening it
 
 static bool is_kept_of(int pid)
 {

@@ -29,13 +29,14 @@ static char *const *arguments; // of the program; NULL: not found
 static char text[MS_PATH_MAX];
 
 static uint64_t floor_ticks, resolution_ticks;
-static uint64_t begin, begin_cpu_ns;
-static uint64_t setup_ns; // CPU time that the start took so far
-static bool noticed_late;
-static uint64_t made;       // start of the call that made the process; 0: no hook announced it
-static uint64_t parent_pid; // when the process began
-static bool other_malloc;   // is found before the shim's
-static char pid_text[24];
+static MS_AFTER_FORK uint64_t begin, begin_cpu_ns;
+static MS_AFTER_FORK uint64_t setup_ns; // CPU time that the start took so far
+static MS_AFTER_FORK bool noticed_late;
+static MS_AFTER_FORK uint64_t
+        made; // start of the call that made the process; 0: no hook announced it
+static MS_AFTER_FORK uint64_t parent_pid; // when the process began
+static bool other_malloc;                 // is found before the shim's
+static MS_AFTER_FORK char pid_text[24];
 
 uint64_t ms_process_floor(void)
 {

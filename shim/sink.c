@@ -58,7 +58,7 @@ bool ms_sink_owns_descriptor(void)
 
 // How many threads hold the descriptor: between the check that it is ours and the last call that
 // uses it, a dup2 of the program's must not reuse the number.
-static uint32_t users;
+static MS_AFTER_FORK uint32_t users;
 
 void ms_sink_after_fork(void)
 {

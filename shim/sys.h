@@ -20,6 +20,10 @@
 // Marks the few functions and objects that the library exports.
 #define MS_EXPORT __attribute__((visibility("default")))
 
+// What is written just after a fork, in parent or child, when a page has to be copied at its first
+// write: together, so that it is few pages.
+#define MS_AFTER_FORK __attribute__((section("ms_after_fork")))
+
 // Another name of an exported function, with its attributes where the compiler can copy them.
 #if __has_attribute(copy)
 #define MS_ALIAS(function) MS_EXPORT __attribute__((alias(#function), copy(function)))

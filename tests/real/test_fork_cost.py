@@ -7,7 +7,7 @@ from spawns import *
 
 TRIES = 4  # machines are noisy
 KINDS = {"fork": "fork", "fork_exec": "fork", "vfork_exec": "vfork", "posix_spawn": "posix_spawn"}
-WRITING_NS = 10000
+WRITING_NS = 6000
 
 
 def rows_of(out):
