@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Owns the handler of fatal signals. It runs in the thread that gets the signal, maybe on a small
-// alternate stack, and does little: one block is written, the default action is put back, and the
-// same signal, with all that the kernel said of it, is queued again for this thread. It is taken
-// when the handler returns, before the interrupted instruction: a core dump shows what it would
-// have shown.
+// alternate stack, and does little: one block is written, and the same signal, with all that the
+// kernel said of it, is queued again for this thread. It is taken when the handler returns, before
+// the interrupted instruction: a core dump shows what it would have shown.
 #define _GNU_SOURCE
 #include "death.h"
 
@@ -99,13 +98,19 @@ void ms_death_init(void (*tell)(int signal))
     }
 }
 
-void ms_death_leave(void)
+// Puts back the default of the first `count` that are watched.
+static void put_back(size_t count)
 {
-    for (size_t i = 0; tell_end != NULL && i < sizeof watched; i++) {
+    for (size_t i = 0; tell_end != NULL && i < count; i++) {
         struct sigaction before;
         if (ms_real.sigaction(watched[i], NULL, &before) == 0 && is_ours(&before))
             ms_sys_default_action(watched[i]);
     }
+}
+
+void ms_death_leave(void)
+{
+    put_back(sizeof watched);
     tell_end = NULL;
 }
 
@@ -113,11 +118,7 @@ static bool suspended; // the vfork under way did it
 
 void ms_death_suspend(void)
 {
-    for (size_t i = 0; tell_end != NULL && i < SENT; i++) {
-        struct sigaction before;
-        if (ms_real.sigaction(watched[i], NULL, &before) == 0 && is_ours(&before))
-            ms_sys_default_action(watched[i]);
-    }
+    put_back(SENT);
     suspended = true;
 }
 

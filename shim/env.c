@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Owns the strings that a child's environment gets. An existing LD_PRELOAD is kept, ours added in
 // front where it is missing. Context: ms_env_install and ms_env_set_index when a process begins;
-// the rest anywhere, vfork children included: only reads, and writes to
-// the caller's array.
+// the rest anywhere, vfork children included: only reads, and writes to the caller's array.
 #define _GNU_SOURCE
 #include "env.h"
 

@@ -157,12 +157,12 @@ MS_EXPORT int daemon(int keep_directory, int keep_files)
         r = (struct ms_spawn_result){
                 .cost = ms_spawn_cost(&birth), .has_cost = true, .error = saved};
     ms_tls.birth = &birth; // an allocation inside may have found the child already
-    if (pid != before)
+    if (pid != before) {
         ms_spawn_after_for(&birth, &r, parent);
-    else
-        ms_spawn_after(&birth, &r);
-    if (pid != before)
         begin_child();
+    } else {
+        ms_spawn_after(&birth, &r);
+    }
     ms_tls.birth = NULL;
     errno = saved;
     return result;

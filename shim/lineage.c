@@ -49,16 +49,8 @@ static void write_note(struct ms_note *note, uint32_t process)
 static void put_arguments(struct ms_note *note, char *const *arguments)
 {
     char text[MS_SPAWN_ARGV_MAX];
-    size_t used = 0;
-    if (!ms_conf.argv || arguments == NULL)
-        return;
-    for (; *arguments != NULL && used < sizeof text; arguments++) {
-        size_t length = ms_sys_length(*arguments) + 1;
-        length = length < sizeof text - used ? length : sizeof text - used;
-        memcpy(text + used, *arguments, length);
-        used += length;
-    }
-    ms_note_bytes(note, MS_SPAWN_P_ARGV, text, used);
+    if (ms_conf.argv && arguments != NULL)
+        ms_note_arguments(note, MS_SPAWN_P_ARGV, arguments, text, sizeof text);
 }
 
 static void put_command(struct ms_note *note, const char *command)

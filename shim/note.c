@@ -36,6 +36,19 @@ void ms_note_text(struct ms_note *note, unsigned tag, const char *text, size_t m
     ms_note_bytes(note, tag, text, length < most ? length : most);
 }
 
+void ms_note_arguments(
+        struct ms_note *note, unsigned tag, char *const *arguments, char *text, size_t size)
+{
+    size_t used = 0;
+    for (; *arguments != NULL && used < size; arguments++) {
+        size_t length = ms_sys_length(*arguments) + 1;
+        length = length < size - used ? length : size - used;
+        memcpy(text + used, *arguments, length);
+        used += length;
+    }
+    ms_note_bytes(note, tag, text, used);
+}
+
 bool ms_note_write(struct ms_note *note, enum ms_block_type type, uint32_t process)
 {
     struct ms_block *block = note->block;

@@ -21,6 +21,9 @@ void ms_note_number(struct ms_note *note, unsigned tag, uint64_t value);
 void ms_note_bytes(struct ms_note *note, unsigned tag, const void *data, size_t size);
 // A text, cut at `most` bytes.
 void ms_note_text(struct ms_note *note, unsigned tag, const char *text, size_t most);
+// Arguments up to a NULL, each with its terminating byte, joined in `text` and cut at its `size`.
+void ms_note_arguments(
+        struct ms_note *note, unsigned tag, char *const *arguments, char *text, size_t size);
 
 // Writes the note as a block of a process. Whether that succeeded.
 bool ms_note_write(struct ms_note *note, enum ms_block_type type, uint32_t process);

@@ -158,18 +158,6 @@ void ms_process_measure(void)
     measure_events_once();
 }
 
-static size_t join_arguments(size_t size)
-{
-    size_t used = 0;
-    for (char *const *at = arguments; *at != NULL && used < size; at++) {
-        size_t length = ms_sys_length(*at) + 1;
-        length = length < size - used ? length : size - used;
-        memcpy(text + used, *at, length);
-        used += length;
-    }
-    return used;
-}
-
 static void put_exe(struct ms_note *note)
 {
     ms_proc_exe(text, sizeof text);
@@ -187,9 +175,11 @@ static void put_program(struct ms_note *note)
         put_exe(note);
     if (!ms_conf.argv)
         return;
-    size_t size = arguments != NULL ? join_arguments(MS_ARGV_MAX)
-                                    : ms_proc_read("/proc/self/cmdline", text, MS_ARGV_MAX);
-    ms_note_bytes(note, MS_PROCESS_ARGV, text, size);
+    if (arguments != NULL)
+        ms_note_arguments(note, MS_PROCESS_ARGV, arguments, text, MS_ARGV_MAX);
+    else
+        ms_note_bytes(
+                note, MS_PROCESS_ARGV, text, ms_proc_read("/proc/self/cmdline", text, MS_ARGV_MAX));
 }
 
 static void put_machine(struct ms_note *note)
